@@ -1,4 +1,4 @@
-"""The metadata that a method declares: labels for tables and figures, and costs."""
+"""Metadata that a method declares: its labels in tables and figures, and its costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Family = Literal["synchronous", "asynchronous", "buffered", "distilling"]
 
 @dataclass(frozen=True)
 class About:
-    """A method's name, source and costs; no run depends on them.
+    """Name, source and costs of a method, for tables and figures; they change nothing in a run.
 
     Attributes:
         title: the name as papers write it.

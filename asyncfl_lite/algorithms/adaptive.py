@@ -1,4 +1,4 @@
-"""The common part of the adaptive server optimisers: moving averages of the mean update and of its square."""
+"""Common base of methods with an adaptive server optimiser: moving averages of the mean update and its square."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from asyncfl_lite.algorithms.fedbuff import FedBuff
 
 
 class AdaptiveStep(FedBuff):
-    """FedBuff that keeps ``m ← β₁ m + (1 - β₁) Δ_t`` and ``v ← β₂ v + (1 - β₂) Δ_t²`` of the mean update Δ_t.
+    """FedBuff with moving averages of the mean update Δ_t and of its square.
+
+    ``m ← β₁ m + (1 - β₁) Δ_t`` and ``v ← β₂ v + (1 - β₂) Δ_t²``.
 
     Both persist for the whole run. There is no bias correction unless a subclass adds one.
 

@@ -187,7 +187,7 @@ class Algorithm(ABC):
         return control
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the model that a client merges half-way through its job, given its ``start_version``."""
+        """Return the model that a client merges during its job, and its mixing weight; None for no merging."""
         return None
 
     def flush(self) -> bool:
@@ -196,7 +196,7 @@ class Algorithm(ABC):
 
     @property
     def context(self) -> ServerContext:
-        """The server's model and data, for methods that need more than vectors.
+        """The server's model, data and random generator, for methods that need more than parameter vectors.
 
         Raises:
             ConfigError: if the method was started without a context.
@@ -228,7 +228,7 @@ class Algorithm(ABC):
         return self._versions[update.start_version]
 
     def new_version(self, x: Tensor) -> bool:
-        """Replace the global model and return True, for ``on_receive`` to return."""
+        """Make ``x`` the global model, count a new version, and return True."""
         self.x = x
         self.version += 1
         if self._versions is not None:
@@ -236,7 +236,7 @@ class Algorithm(ABC):
         return True
 
     def state(self) -> dict[str, Any]:
-        """Return the state that :meth:`restore` loads: tensors and plain values, by attribute."""
+        """Return the state that :meth:`restore` loads: tensors and plain values, by name of attribute."""
         saved = {name: getattr(self, name) for name in self.state_names}
         return {**saved, "rejections": [tuple(row) for row in self.rejections]}
 

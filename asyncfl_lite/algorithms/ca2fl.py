@@ -78,7 +78,7 @@ class CA2FL(FedBuff):
         return update.delta if cached is None else update.delta - cached
 
     def step(self, mean: Tensor) -> Tensor:
-        """Return the model after a step along the cache's mean plus the mean correction, and renew the cache."""
+        """Return the model after a step along the cache's mean plus the mean correction, and update the cache."""
         x = super().step(self.cached_mean() + mean if self.cache else mean)
         self._commit()
         return x

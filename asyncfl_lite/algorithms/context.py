@@ -1,4 +1,4 @@
-"""The server's model and data, for methods that need more than vectors."""
+"""The server's model, data and random generator, for methods that need more than parameter vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from asyncfl_lite.models.vectors import VectorModel
 
 @dataclass
 class ServerContext:
-    """The server's model, data and random numbers, for methods that need more than vectors; tests can replace any part.
+    """The server's model, data and random generator, for methods that need more than parameter vectors.
+
+    Tests can replace any part.
 
     Attributes:
         model: turns ``(d,)`` parameters and inputs into logits, and gives gradients.

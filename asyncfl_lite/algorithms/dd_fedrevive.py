@@ -1,4 +1,4 @@
-"""DD-FedRevive: FedRevive with real data on the server, an upper bound for what synthetic data can do.
+"""DD-FedRevive: FedRevive that distils on real instead of synthetic data, as an upper bound for comparison.
 
 FedRevive (see :mod:`asyncfl_lite.algorithms.fedrevive`), §3.1, Appendix I, Table 5.
 """
@@ -63,7 +63,7 @@ class DDFedRevive(MultiTeacher):
         return self.settings.auxiliary
 
     def begin(self) -> tuple[ClassProxies, Pool]:
-        """Return class proxies that use true proportions, and the server's labelled set as the pool."""
+        """Return an empty store of clients' true class proportions, and the server's labelled set as the pool."""
         inputs, labels = self.labelled
         pool = Pool(len(labels))
         pool.add(inputs, labels)

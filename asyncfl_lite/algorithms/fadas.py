@@ -79,7 +79,7 @@ class FADAS(AdaptiveStep):
         return min(self.server_lr, 1.0 / stalest) if chosen.da_rule == "min_inv" else self.server_lr / stalest
 
     def step(self, mean: Tensor) -> Tensor:
-        """Return the model after a step along m, divided by the root of the largest v so far."""
+        """Return the model after a step along ``m / (√v̂ + ε)``, where v̂ is the largest v so far, entry by entry."""
         chosen = self.settings
         self.average(mean)
         self.largest_square = torch.maximum(self.largest_square, self.square)

@@ -95,7 +95,7 @@ class FedAC(AdaptiveStep):
         return control - self.controls[client] if client in self.controls else control
 
     def agreement(self, update: Update) -> float:
-        """Return r_i, the floored cosine between the update and the global model's movement since the job's start."""
+        """Return r_i: the cosine of the update and the model's movement since the job's start, at least ``floor``."""
         chosen = self.settings
         movement = self.x - self.start_of(update)
         if not movement.any():
@@ -109,7 +109,7 @@ class FedAC(AdaptiveStep):
         return min(max(cosine, chosen.floor), 1.0)  # tiny vectors' lengths are rounded
 
     def weights(self, update: Update) -> tuple[float, float]:
-        """Return r_i, both as an entry's weight in the sum and as the number that it adds to the divisor."""
+        """Return r_i twice: as the entry's weight in the sum, and as the number that it adds to the divisor."""
         agreement = self.agreement(update)
         return agreement, agreement
 
@@ -134,7 +134,7 @@ class FedAC(AdaptiveStep):
         self.controls = {**self.controls, update.client: renewed}
 
     def step(self, mean: Tensor) -> Tensor:
-        """Update C, and return the model after a step along the prospective momentum.
+        """Update the control variate C, and return the model after a step along the prospective momentum.
 
         In this momentum the newest mean counts twice.
         """

@@ -70,7 +70,7 @@ class FedBuff(Algorithm):
         return self.filled == self.buffer_size and self.flush()
 
     def accumulate(self, update: Update) -> None:
-        """Add one entry to the buffer."""
+        """Add an update to the buffer's weighted sum."""
         weight, counted = self.weights(update)
         self._sum = self._sum + weight * self.entry(update)
         self._divisor += counted
@@ -80,7 +80,7 @@ class FedBuff(Algorithm):
             self._statistics_sum = self._statistics_sum + statistics
 
     def weights(self, update: Update) -> tuple[float, float]:
-        """Return an entry's weight in the sum, and the number that it adds to the divisor."""
+        """Return an update's weight in the buffer's sum, and the number that it adds to the sum's divisor."""
         size = update.num_samples if self.settings.buffer_weight == "samples" else 1
         shrink = 1.0 if self.settings.staleness_weight == "none" else staleness.poly(update.staleness)
         return size * shrink, size * shrink if self.settings.staleness_weight == "poly_norm" else size

@@ -90,7 +90,7 @@ class FedEcho(FedBuff):
 
     @property
     def moves_by_itself(self) -> bool:
-        """Return True if distillation is on, since distillation moves the model even if every update is zero."""
+        """Return whether distillation is on, which moves the model even if every update is zero."""
         return self.settings.distill_lr > 0 and self.settings.distill_q > 0
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:

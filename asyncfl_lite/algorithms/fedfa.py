@@ -73,7 +73,7 @@ class FedFa(Algorithm):
         self.buffer_entries: list[Tensor | None] = []
 
     def on_receive(self, update: Update) -> bool:
-        """Append the new entry, drop the oldest from a full queue, and use the mean unless the warm-up waits."""
+        """Add an entry to the queue, drop the oldest from a full one, and make a version unless the warm-up waits."""
         chosen, deltas = self.settings, self.settings.queue == "delta"
         pushed = update.delta if deltas else self.start_of(update) + update.delta
         self.entries = [*self.entries, pushed][-chosen.queue_length :]

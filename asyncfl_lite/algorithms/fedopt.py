@@ -108,6 +108,6 @@ class FedAdam(FedAvg, AdaptiveStep):
             self.square = torch.full_like(self.x, self.settings.eps**2)
 
     def step(self, mean: Tensor) -> Tensor:
-        """Return the model after a step along m, divided by the root of v."""
+        """Return the model after a step along ``m / (√v + ε)``."""
         self.average(mean)
         return self.x + self.server_lr * self.mean / (self.square.sqrt() + self.settings.eps)

@@ -68,7 +68,7 @@ class FedRevive(MultiTeacher):
     revision = 2  # warm-up, first distillation and adversarial term as in the authors' code; φ of text at one token
 
     class Settings(MultiTeacher.Settings):
-        """Options of FedRevive; defaults are Tables 4 and 6 for CIFAR-10, and the authors' code."""
+        """Options of FedRevive; defaults are those of Tables 4 and 6 for CIFAR-10 and of the authors' code."""
 
         proxy: Literal["estimated", "true"] = "estimated"
         """Class proportions of clients: the paper's proxies from probes, or the true ones (its Appendix B ablation)."""
@@ -133,22 +133,22 @@ class FedRevive(MultiTeacher):
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the extra reports: feature statistics for the feature term, class counts for true proportions."""
+        """Return the extra reports that clients must send: feature statistics, class counts, both or none."""
         wanted = {"features": self.settings.alpha_feat > 0, "label_counts": self.settings.proxy == "true"}
         return frozenset(name for name, needed in wanted.items() if needed)
 
     @property
     def warming_up(self) -> bool:
-        """Return whether the warm-up still lasts; up to version ``synthesis_only_rounds`` nothing is distilled."""
+        """Return whether nothing is distilled yet, because the version is at most ``synthesis_only_rounds``."""
         return self.version <= self.settings.synthesis_only_rounds
 
     @property
     def frozen(self) -> bool:
-        """Return whether the version is still below ``freeze_rounds``, so that nothing is synthesised yet."""
+        """Return whether nothing is synthesised yet, because the version is below ``freeze_rounds``."""
         return self.version < self.settings.freeze_rounds
 
     def begin(self) -> tuple[ClassProxies, Pool]:
-        """Return empty class proxies and an empty pool, and make the synthesiser."""
+        """Make the synthesiser; return an empty store of clients' class proportions, and an empty pool."""
         chosen, of_text = self.settings, self.spec.vocabulary is not None
         self.synthesiser = Synthesiser(
             self._maker(),
@@ -165,7 +165,7 @@ class FedRevive(MultiTeacher):
         return ClassProxies(self.spec.num_classes, uploads), Pool(chosen.pool_size)
 
     def _maker(self) -> InputMaker:
-        """Return soft prompts for text, and a generator for all other inputs."""
+        """Return the maker of synthetic inputs: soft prompts for text, and a generator network for all other inputs."""
         chosen, context, seed = self.settings, self.context, int(self.context.rng.integers(2**31))
         if self.spec.vocabulary is None:
             return GeneratedInputs(self.spec, chosen.nz, chosen.ngf, chosen.class_weight, seed, like=self.x)
@@ -178,7 +178,7 @@ class FedRevive(MultiTeacher):
         return 0.0 if passes[self.settings.warmup_mode] else super().weight_of(update)
 
     def features_of(self, update: Update) -> Tensor | None:
-        """Return the client's reported feature statistics, or else its running statistics."""
+        """Return the feature statistics that the client reported, or else its model's running statistics."""
         if not self.settings.alpha_feat or update.features is not None:
             return update.features
         if update.buffers is not None and keeps_statistics(self.context.model):
@@ -186,7 +186,7 @@ class FedRevive(MultiTeacher):
         raise ConfigError("features: FedRevive with alpha_feat above 0 needs every update to bring its statistics")
 
     def learn_proportions(self, update: Update, teacher: Teacher) -> None:
-        """Record the client's true class proportions, or probe its model until its estimate is final."""
+        """Record the client's true class proportions, or estimate them by probing its first uploaded models."""
         if self.settings.proxy == "true":
             super().learn_proportions(update, teacher)
         elif not self.proxies.complete(update.client):

@@ -1,4 +1,4 @@
-"""KUIPER: bursts of waiting clients, averaged with weights from sample count and accuracy, then mixed in.
+"""KUIPER: models of waiting clients arrive in bursts, are averaged by sample count and accuracy, and are mixed in.
 
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data",
 Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (which accuracy a client reports, whether the weights
@@ -159,7 +159,7 @@ class KUIPER(Algorithm):
         return self.new_version(x)
 
     def _mixed(self, old: Tensor, weighted_sum: Tensor, rate: float) -> Tensor:
-        """Return ``old`` mixed with the burst's ``Σ n_i e_i w_i``."""
+        """Return ``old`` (the model or its statistics) mixed with the burst's weighted sum, as ``kuiper_norm`` says."""
         if self.settings.kuiper_norm == "renorm":
             # a burst whose members are all perfect on their own data has no weight left: nothing to mix
             return (1 - rate) * old + rate * (weighted_sum / self._kept) if self._kept else old

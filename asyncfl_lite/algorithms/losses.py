@@ -58,12 +58,12 @@ def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> 
 
 
 def uncertainty(probabilities: Tensor) -> Tensor:
-    """Return the ``(…, n)`` entropies of ``(…, n, C)`` probabilities, as fractions of the largest possible."""
+    """Return the ``(…, n)`` entropies of ``(…, n, C)`` probabilities, divided by the largest possible entropy."""
     return entropy(probabilities) / math.log(probabilities.shape[-1])
 
 
 def between(low: float, high: float, share: Tensor) -> Tensor:
-    """Return the numbers that lie a given fraction (0 to 1) of the way from ``low`` to ``high``."""
+    """Interpolate between ``low``, where ``share`` is 0, and ``high``, where it is 1."""
     return share * high + (1.0 - share) * low
 
 

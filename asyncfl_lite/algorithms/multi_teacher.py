@@ -1,4 +1,4 @@
-"""Distillation from several teachers, shared by FedRevive and DD-FedRevive.
+"""Distillation from several teacher models, shared by FedRevive and DD-FedRevive.
 
 FedRevive (see :mod:`asyncfl_lite.algorithms.fedrevive`), §2.2, steps 1 and 4, and Eq. 3.
 """
@@ -109,7 +109,7 @@ class MultiTeacher(AFLDW):
 
     @abstractmethod
     def begin(self) -> tuple[ClassProxies, Pool]:
-        """Return the class proxies and the pool with which a run begins."""
+        """Return the store of clients' class proportions, and the pool of inputs, with which a run begins."""
 
     @property
     def spec(self) -> InputSpec:
@@ -157,7 +157,7 @@ class MultiTeacher(AFLDW):
         return self.proxies.of([teacher.client for teacher in self.teachers])
 
     def distilled_update(self) -> Tensor | None:
-        """Return Δ^KD, the change in K_KD distillation steps; None if distillation is off, has no data or overflows."""
+        """Return Δ^KD, the model's change over K_KD distillation steps; None if off, without data, or not finite."""
         chosen, pool = self.settings, self.pool
         if pool.inputs is None or not (len(pool) and chosen.k_kd and chosen.kd_lr):
             return None

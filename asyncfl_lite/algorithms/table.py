@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import ConfigError
 
 
 class Stored(NamedTuple):
-    """A method's storage on the server, in numbers of vectors, logits and other bytes.
+    """Storage of a method on the server: number of vectors, number of samples with logits, and bytes of the rest.
 
     Attributes:
         models: ``(d,)`` vectors, the global model included.
@@ -61,7 +61,7 @@ def storage_claim(method: type[Algorithm]) -> str:
 
 
 def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
-    """Return the largest storage that a method declares, for N clients and U unlabelled samples.
+    """Return a method's declared storage as numbers, its upper limit, for N clients and U unlabelled samples.
 
     Raises:
         ConfigError: when what its class says is no sum of products.

@@ -40,7 +40,7 @@ class Answers:
 
     @property
     def shared(self) -> Hashable:
-        """Key that requests must share to be computed together, with the same bits as alone; None to stay alone."""
+        """Key that requests must share to be computed together with bit-identical results; None if computed alone."""
         if (chain := shared_chain(self.model, *self.buffers)) is None:
             return None
         inputs = self.inputs if self.one_for_all else self.inputs[0]

@@ -69,7 +69,7 @@ AXES = {"images": 3, "clips": 4, "tokens": 1}
 
 
 def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
-    """Refuse a model that does not accept a task's inputs.
+    """Raise an error if a model does not accept a task's inputs.
 
     Raises:
         ConfigError: in one line that names both.
@@ -117,7 +117,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
 
 
 def _check_module(name: str, module: nn.Module) -> None:
-    """Refuse an object that is not a trainable module.
+    """Raise an error if an object is not a module with parameters to train.
 
     Args:
         name: of the model, for the message.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Logits(nn.Module):
-    """A language model that returns logits of the task's tokens only.
+    """Wrapper of a language model that returns logits of the task's tokens only.
 
     Args:
         network: of `transformers`.

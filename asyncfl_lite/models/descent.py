@@ -24,7 +24,7 @@ AdamState = tuple[Tensor, Tensor, int]
 
 
 class Optimiser(NamedTuple):
-    """Settings of the rule that turns gradients into steps.
+    """Settings of an optimiser: kind, learning rate, weight decay and clipping.
 
     Attributes:
         kind: Adam (0.9, 0.999, 1e-8), or plain steps.
@@ -88,7 +88,7 @@ class Descent:
 
     @property
     def shared(self) -> Hashable:
-        """Key that requests must share to be computed together, with the same bits as alone; None to stay alone."""
+        """Key that requests must share to be computed together with bit-identical results; None if computed alone."""
         chain = shared_chain(self.model, self.buffers)
         if chain is None or self.skips is not None:
             return None
@@ -108,11 +108,11 @@ class Descent:
         )
 
     def _compared(self) -> list[Tensor]:
-        """Return the ``(r, …)`` targets of the loss for all minibatches."""
+        """Return the tensors that predictions are compared with, one row per prediction in all minibatches."""
         return [*(table[self.batches.rows] for table in self.tables), *self.given]
 
     def alone(self) -> Descended:
-        """Run the steps one after another; each step reads only its own rows of the tables."""
+        """Run the steps of this request only; each step reads only its own minibatch's rows of ``tables``."""
         x, step, batches, forward = self.start.clone(), _Stepping([self]), self.batches, OneByOne(self.model)
         by_row = (given.split(batches.row_sizes) for given in (batches.rows, *self.given))
         for indices, rows, *given in zip(batches.indices.split(batches.sizes), *by_row, strict=True):

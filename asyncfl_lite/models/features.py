@@ -81,7 +81,7 @@ def _moments(features: Tensor) -> Tensor:
 
 @contextmanager
 def _watched(layers: list[nn.Module], look: Look) -> Iterator[dict[nn.Module, Tensor]]:
-    """Record the moments of φ's layers in a forward pass inside the block; the hooks are removed afterwards."""
+    """Context that records the moments of the features of ``layers`` in forward passes inside the block."""
     seen: dict[nn.Module, Tensor] = {}
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
@@ -104,7 +104,7 @@ def keeps_statistics(model: VectorModel) -> bool:
 def outputs_and_statistics(
     model: VectorModel, x: Tensor, inputs: Tensor, buffers: Tensor | None = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return a batch's outputs and its φ in evaluation mode, both differentiable in ``inputs`` and ``x``.
+    """Return a batch's outputs and its feature statistics φ, both differentiable in ``inputs`` and ``x``.
 
     Args:
         model: the model.

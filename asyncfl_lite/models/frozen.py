@@ -33,7 +33,7 @@ class Frozen(nn.Module):
 
     @property
     def held(self) -> nn.Module:
-        """The frozen part."""
+        """The frozen module itself."""
         return self._held[0]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -64,7 +64,7 @@ class Frozen(nn.Module):
 
 
 def frozen_parts(module: nn.Module) -> list[nn.Module]:
-    """Return the largest parts of ``module`` that have parameters, none of which requires a gradient.
+    """Return the outermost parts of ``module`` that have parameters, all of them frozen.
 
     The parts are used as they came, as :class:`Frozen` ones are: in evaluation mode, by the running statistics that
     they came with, and without dropout.

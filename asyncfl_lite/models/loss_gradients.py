@@ -58,7 +58,7 @@ def losses_and_gradient(
 
 
 def cross_entropy_gradient(weights: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the ``(…, n, C)`` gradient of weighted cross entropies.
+    """Return the ``(…, n, C)`` gradient, with respect to ``logits``, of weighted cross entropies.
 
     Args:
         weights: ``(…, n)``.

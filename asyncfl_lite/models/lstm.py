@@ -11,7 +11,7 @@ from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
 
 
 class _NextToken(nn.Module):
-    """Embedding, LSTM layers, and one linear layer at every position."""
+    """Network that predicts next tokens: embedding, LSTM layers, and a linear layer at every position."""
 
     def __init__(self, vocabulary: int, num_classes: int, embedding: int, width: int, layers: int) -> None:
         super().__init__()

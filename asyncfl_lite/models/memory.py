@@ -1,4 +1,4 @@
-"""Check that models fit into memory before tensors are made, since a process that asks for too much may be killed."""
+"""Checks that a model fits into memory before it is built, since a process that asks for too much may be killed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def free_memory() -> int:
 
 
 def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
-    """Refuse a model if memory cannot hold the copies that a run needs.
+    """Raise an error if memory cannot hold the copies of a model that a run needs.
 
     A run holds at least a copy of the module beside the module itself, and three vectors of what is trained: the global
     model, a client's, and its gradient.
@@ -86,7 +86,7 @@ class Room(TorchDispatchMode):
         return False  # else torch imports its compiler, which takes seconds
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        """Check every call that makes a tensor of a given shape, and allow the call if memory suffices."""
+        """Run a torch operation; if it makes a tensor of a given shape, check first that memory suffices."""
         kwargs = kwargs or {}
         if func.overloadpacket in MAKERS and str(kwargs.get("device")) != "meta":
             dtype = kwargs.get("dtype") or torch.get_default_dtype()
@@ -103,7 +103,7 @@ class Room(TorchDispatchMode):
         return func(*args, **kwargs)
 
     def _count(self) -> None:
-        """Refuse a model that needs more memory than was free; accept one whose need cannot be counted."""
+        """Raise an error if the whole model needs more memory than was free; do nothing if that cannot be counted."""
         module = None
         with suppress(Exception), warnings.catch_warnings(action="ignore"), seeded(0), torch.device("meta"):
             module = self.build()

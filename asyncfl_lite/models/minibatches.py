@@ -1,4 +1,4 @@
-"""Minibatches for gradient steps on the server, with the samples, their order and their rows of predictions."""
+"""Minibatches for gradient steps on the server, as indices of samples and of their predictions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Minibatches:
         self.row_sizes = self.sizes if row_sizes is None else list(row_sizes)
 
     def means(self, table: Tensor) -> Tensor:
-        """Return, for each of r rows, the mean of its minibatch's values in the ``(m,)`` table."""
+        """Return, for each of r predictions, the mean of the ``(m,)`` table over the prediction's minibatch."""
         values, sizes = table[self.rows], self.row_sizes
         if len(set(sizes)) == 1:
             means = values.view(-1, sizes[0]).mean(-1)
@@ -45,7 +45,7 @@ class Minibatches:
 
 
 class SampleSet:
-    """Samples on which a server distils, with the rows of their predictions.
+    """Samples on which a server distils; each has one or several predictions, numbered as rows of one table.
 
     Args:
         inputs: ``(n, …)``.
@@ -97,7 +97,7 @@ class SampleSet:
         return Minibatches(self.inputs, indices, sizes, self.rows_of(indices), row_sizes)
 
     def rows_of(self, indices: Tensor) -> Tensor:
-        """Return the row indices of the predictions of ``(b,)`` samples, sample by sample."""
+        """Return the row numbers of the predictions of the ``(b,)`` samples at ``indices``, sample by sample."""
         if self.one_each:
             return indices
         counts = self._counts[indices]

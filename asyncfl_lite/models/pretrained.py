@@ -40,7 +40,7 @@ class TokenIds(NamedTuple):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence weight reports and progress bars of `transformers` inside the block, even the GGUF bar."""
+    """Silence weight reports and progress bars of `transformers` inside the block, including that of GGUF files."""
     with needs("text", "a checkpoint"):
         from transformers.utils import logging
 
@@ -94,7 +94,7 @@ def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
 
 
 def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> Any:
-    """Load a checkpoint with ``loader.from_pretrained``, from a folder or from the downloaded models.
+    """Load a checkpoint with ``loader.from_pretrained``, from a folder, the local cache or, if allowed, the network.
 
     Args:
         loader: a class of `transformers`.

@@ -77,7 +77,7 @@ class _Tried:
     inputs: Tensor
 
     def check_in_use(self, output_shape: tuple[int, ...]) -> None:
-        """Refuse outputs that are not logits of the task, or that are random."""
+        """Raise an error if outputs in evaluation mode are not logits of the task's shape, or are random."""
         wanted = (len(self.inputs), *output_shape)
         outputs, _, drew = self._call(train=False)
         if not isinstance(outputs, Tensor):
@@ -89,7 +89,7 @@ class _Tried:
             self._refuse("draws random numbers in evaluation mode; for dropout, write F.dropout(h, p, self.training)")
 
     def check_in_training(self) -> bool:
-        """Return whether training draws torch's random numbers; refuse other randomness, and outputs that vary."""
+        """Return whether training uses torch's generator; raise if it uses another, or if a repeated call differs."""
         outputs, buffers, (from_torch, from_others) = self._call(train=True)
         if from_others:
             self._refuse("draws from Python's or numpy's random numbers; use torch's, which follow the run's seed")
@@ -99,7 +99,7 @@ class _Tried:
         return from_torch
 
     def _call(self, train: bool) -> tuple[Any, Tensor, tuple[bool, bool]]:
-        """Call the model once; return outputs, buffers, and whether it drew torch's or others' random numbers."""
+        """Call the model once; return outputs, buffers, and (used torch's random generator, used another one)."""
         buffers, x = self.buffers.clone(), self.x.clone().requires_grad_(train)
         others = random.getstate(), np.random.get_state()
         known = pickle.dumps(others)
@@ -126,7 +126,7 @@ class _Tried:
 
 
 def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
-    """Return the reason why several models cannot be trained in one computation; an empty text if they can.
+    """Return the reason why several models cannot be trained in one computation; an empty string if they can.
 
     Args:
         model: one without running statistics.

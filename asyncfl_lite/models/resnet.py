@@ -63,7 +63,7 @@ class ResNet(ModelSpec):
     """Normalisation layers; ``none`` is what FedRevive's authors train, from pretrained weights."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Build torchvision's basic blocks behind a 3×3 stem."""
+        """Build a 3×3 convolution, the stages of torchvision's basic blocks, and a linear layer."""
         norm = norm_layers(self.norm)
         layers = [
             nn.Conv2d(input_shape[0], self.width, 3, padding=1, bias=False),

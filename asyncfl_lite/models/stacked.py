@@ -87,7 +87,7 @@ def outputs_and_backward(
 
 
 def chain_of(model: VectorModel) -> Chain | None:
-    """Return the chain that a model consists of; None for any other structure, and for shared parameters."""
+    """Return a model as a chain of layers; None if it has another structure or shared parameters."""
     module = model.module
     if type(module) is not nn.Sequential:
         return None
@@ -127,7 +127,7 @@ def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
 
 
 def keeps_bits(chain: Chain, *sizes: int) -> bool:
-    """Return whether any number of models, computed side by side, give the same bits as each one alone.
+    """Return whether models computed side by side give bit-identical results to each one computed alone.
 
     A library's product of matrices may be rounded otherwise where a matrix does not begin at a multiple of 16 bytes in
     memory, and so may a function that it computes for several numbers at once where they do not fill its registers.
@@ -213,7 +213,10 @@ class _SideBySide:
         return self.written_out and not (inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type))
 
     def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
-        """Apply layers on vectors to ``h (G, B, features)``; return each linear layer's output, then the models'."""
+        """Apply the chain's layers on vectors to ``h``; return each linear layer's outputs, then the models' outputs.
+
+        ``h`` is ``(G, B, features)``.
+        """
         hidden = []
         for layer in self.chain.vectors:
             if type(layer) is not nn.Dropout:
@@ -226,7 +229,7 @@ class _SideBySide:
 
 
 class OneByOne:
-    """One model's forward pass, with the same bits as its module's; large chains have a hand-written backward pass."""
+    """One model's forward pass, bit-identical to its module's; large chains have a hand-written backward pass."""
 
     def __init__(self, model: VectorModel) -> None:
         chain = chain_of(model)
@@ -248,7 +251,7 @@ def slots_of(model: VectorModel) -> Slots:
 
 
 def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[list[Tensor], Tensor]:
-    """Return the linear layers' outputs, each ``(G, B, features)``, and the models' ``(G, B, C)``.
+    """Return the linear layers' outputs, each ``(G, B, features)``, and the models' ``(G, B, C)`` outputs.
 
     Args:
         model: a chain of layers on vectors.
@@ -289,7 +292,7 @@ def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], cou
 
 
 class _StackedLinear(torch.autograd.Function):
-    """Linear layers side by side, whose weight gradients need no transposed copy."""
+    """Autograd function of linear layers side by side, whose weight gradients need no transposed copy."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -30,7 +30,7 @@ def _rate(lr: float | Tensor, rows: int) -> float | Tensor:
 
 
 def sgd(lr: float | Tensor, weight_decay: float = 0.0) -> Step:
-    """Return a plain SGD step, with L2 regularisation in the gradient."""
+    """Return a function that takes a plain SGD step, with L2 regularisation in the gradient."""
 
     def step(x: Tensor, gradient: Tensor) -> None:
         if weight_decay:
@@ -45,7 +45,7 @@ def sgd(lr: float | Tensor, weight_decay: float = 0.0) -> Step:
 
 
 class Adam:
-    """Adam with L2 in the gradient, or AdamW with weight decay; a :data:`Step`.
+    """Adam with L2 regularisation in the gradient, or AdamW with decoupled weight decay; a :data:`Step`.
 
     Args:
         like: ``(G, d)`` or ``(d,)``, what is stepped.

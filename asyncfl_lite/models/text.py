@@ -10,7 +10,7 @@ from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
 
 
 class _Block(nn.Module):
-    """One pre-norm encoder layer; attention is written out so that a cohort can be vectorised over it."""
+    """One pre-norm encoder layer, with attention written out so that ``vmap`` can train several models at once."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _Block(nn.Module):
 
 
 class _TextTransformer(nn.Module):
-    """Encoder that classifies texts by a prediction token of its own in front of the text."""
+    """Encoder that classifies a text by the output at a learned prediction token in front of it."""
 
     def __init__(self, length: int, num_classes: int, vocabulary: int, width: int, layers: int, heads: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Read and write files of model weights, and check that given weights fit a model.
+"""Reading and writing of files of model weights, and a check that given weights fit a model.
 
 Files are safetensors, or what ``torch.save(module.state_dict(), path)`` wrote; reading either executes no code.
 """
@@ -29,7 +29,7 @@ SHOWN = 3
 
 
 def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
-    """Write a state dict, and return the file's digest.
+    """Write a state dict to a file, and return the file's SHA-256 digest.
 
     Raises:
         ResultError: when it cannot be written, or a file lies there that is none of a result's.
@@ -42,7 +42,7 @@ def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
 
 
 def check_ours(path: Path) -> None:
-    """Refuse to overwrite a file at ``path`` that asyncfl_lite did not write.
+    """Raise an error if there is a file at ``path`` that asyncfl_lite did not write.
 
     Raises:
         ResultError: when something does.
@@ -87,7 +87,7 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
 
 
 def as_state(content: object, where: str) -> dict[str, Tensor]:
-    """Return a state dict: the given one, or a module's own.
+    """Return the given state dict, or that of the given module.
 
     Raises:
         DataError: when it is something else.
@@ -135,7 +135,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
 
 
 def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
-    """Suggest removing the prefix of all names, such as ``module.``, if some names then match; else return nothing.
+    """Return a hint to remove a prefix of all names, such as ``module.``, if they match without it, else nothing.
 
     DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``.
     """
@@ -148,7 +148,7 @@ def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
 
 
 def digest_of(state: Mapping[str, Tensor]) -> str:
-    """Return 16 hexadecimal digits that identify names, shapes and numbers of weights."""
+    """Return 16 hexadecimal digits that identify the names, shapes, types and values of weights."""
     digest = hashlib.sha256()
     for name, value in state.items():
         plain = value.detach().cpu().contiguous()

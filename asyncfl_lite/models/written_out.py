@@ -43,7 +43,7 @@ class Slots(NamedTuple):
 
 
 def can_be_written_out(images: Sequence[nn.Module], vectors: Sequence[nn.Module]) -> bool:
-    """Return whether these layers on images, and on vectors behind them, have a hand-written backward pass."""
+    """Return whether a chain of these layers on images, then on vectors, has a hand-written backward pass."""
     plain = (nn.MaxPool2d, *ELEMENTWISE)
     return all(
         type(layer) in plain or (type(layer) is nn.Conv2d and not isinstance(layer.padding, str)) for layer in images
@@ -198,7 +198,7 @@ def _image_layer(layer: nn.Module, h: Tensor, parts: Any, kept: list[Tensor], co
 
 
 def _image_layer_backward(layer: nn.Module, gradient: Tensor, kept: list[Tensor], count: int) -> list[Tensor]:
-    """Return the gradients for a layer's images, bias and weight, given the gradient for its output."""
+    """Return the gradients of a layer's images, bias and weight, given the gradient of its output."""
     if type(layer) is nn.Conv2d:
         weight, h = kept.pop(), kept.pop()
         has_bias, wanted = layer.bias is not None, bool(kept)
@@ -223,7 +223,7 @@ def _image_layer_backward(layer: nn.Module, gradient: Tensor, kept: list[Tensor]
 
 
 def _pooling(layer: nn.MaxPool2d) -> tuple[Any, ...]:
-    """Return a max-pooling's settings in the form of torch's operations."""
+    """Return a max-pooling layer's settings as the arguments of torch's operations."""
     pairs = [[value, value] if isinstance(value, int) else list(value)
              for value in (layer.kernel_size, layer.stride, layer.padding, layer.dilation)]  # fmt: skip
     return *pairs, layer.ceil_mode

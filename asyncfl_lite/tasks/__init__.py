@@ -1,4 +1,4 @@
-"""Tasks by name: data, metric, the server's own sets; importing this package registers them all.
+"""Tasks by name: data, a metric and the server's unlabelled sets; importing this package registers them all.
 
 Each kind of data has a folder, and each task or family of tasks a file in it.
 """

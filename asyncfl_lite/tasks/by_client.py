@@ -1,4 +1,4 @@
-"""Pool the clients' data sets into one, and remember the client of each sample."""
+"""Pooling of the clients' data sets into one that records the client of each sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asyncfl_lite.tasks.own import check_dense
 
 
 class Pooled(NamedTuple):
-    """All clients' data in one data set.
+    """All clients' data in one data set, with the client of each sample.
 
     Attributes:
         names: the clients', in order.
@@ -80,7 +80,7 @@ def _parts(whose: str, parts: Any, lengths: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def _joined(sources: list[tuple[str, int, tuple[Any, ...]]]) -> tuple[Any, Any, np.ndarray]:
-    """Concatenate the inputs and labels of all sources, and return the owner of each sample."""
+    """Concatenate the inputs and the labels of all sources; return both, and the owner of each sample."""
     first_name, _, (first, _) = sources[0]
     for whose, _, (inputs, _) in sources:
         if tuple(inputs.shape[1:]) != tuple(first.shape[1:]):

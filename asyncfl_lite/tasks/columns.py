@@ -1,4 +1,4 @@
-"""Read common data sets into tensors: pairs, rows with named columns (Hugging Face) and tables (pandas)."""
+"""Readers of common data sets: pairs of input and label, rows with named columns (Hugging Face), tables (pandas)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _is_image(data: Any, name: str) -> bool:
 
 
 def _words_of(data: Any, name: str, values: list[Any]) -> Tensor | np.ndarray:
-    """Return labels as an array of words or a tensor of numbers; refuse numbers that have no class name."""
+    """Return labels as an array of words or a tensor of numbers; raise an error for numbers without a class name."""
     names = getattr((getattr(data, "features", None) or {}).get(name), "names", None)
     if names is None and any(isinstance(value, str) for value in values):
         return np.array(values, dtype=str)
@@ -123,7 +123,7 @@ def _words_of(data: Any, name: str, values: list[Any]) -> Tensor | np.ndarray:
 
 
 def _numbers(name: str, values: list[Any]) -> Tensor:
-    """Read a column of one number per row."""
+    """Return a column of one number per row as an ``(n,)`` tensor."""
     try:
         column = torch.as_tensor(np.asarray([np.asarray(value) for value in values]))
     except (TypeError, ValueError, RuntimeError) as error:
@@ -171,7 +171,7 @@ def _pairs(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
 
 
 def _stacked(name: str, values: list[Any], are_images: bool) -> Tensor:
-    """Stack a column in which each cell holds a whole input."""
+    """Stack the values of a column, each of them a whole input, into one tensor."""
     if isinstance(values[0], str):
         raise DataError(
             f"inputs: column {name!r} holds words, got {shown(values[0])}; turn them into token ids first, such as "

@@ -179,7 +179,7 @@ def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, i
 
 
 def check_dense(name: str, values: Any) -> None:
-    """Refuse sparse and nested tensors, and SciPy's sparse matrices.
+    """Raise an error for sparse and nested tensors, and for SciPy's sparse matrices.
 
     Raises:
         DataError: saying how to make them dense.
@@ -202,7 +202,7 @@ def _tensor(name: str, values: Any) -> Tensor:
 
 
 def _inputs(name: str, values: Any) -> Tensor:
-    """Convert inputs: real ones to float32 and token ids to int64."""
+    """Check inputs, and convert real numbers to float32 and token ids to int64."""
     tensor = _tensor(name, values)
     if tensor.dim() < 2:
         raise DataError(f"{name}: must have one sample per row, (n, …), got shape {tuple(tensor.shape)}")
@@ -232,7 +232,7 @@ def _labels(name: str, values: Any) -> Tensor:
 
 
 def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> UnlabelledSet:
-    """Return a set that draws from ``unlabelled``, each input at most once.
+    """Return an unlabelled set that draws from ``unlabelled``, each input at most once.
 
     Raises:
         DataError: when they are not of the shape of ``like``, the training inputs.

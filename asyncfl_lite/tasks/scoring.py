@@ -22,7 +22,7 @@ SAMPLES = 2
 
 
 def check_classes(task: Task) -> None:
-    """Refuse labels that are not classes.
+    """Raise an error if a task's labels are not classes.
 
     Raises:
         DataError: in one line, for real numbers, several labels a sample, and classes beyond ``num_classes``.
@@ -70,7 +70,7 @@ class _Trial:
         self.task, self.kind = task, type(task).__name__
 
     def per_sample(self, method: str, outputs: Tensor, labels: Tensor) -> None:
-        """Refuse anything but one real number per sample; if outputs require a gradient, the numbers must have one."""
+        """Raise an error unless a method returns one real number per sample, with a gradient where it needs one."""
         values = self._call(method, outputs, labels)
         wanted = f"({len(labels)},) real numbers, one for each sample"
         if not isinstance(values, Tensor) or values.shape != (len(labels),) or not values.is_floating_point():
@@ -87,14 +87,14 @@ class _Trial:
             ) from error
 
     def scores(self, predict: Callable[[Tensor], Tensor]) -> None:
-        """Refuse test scores that lack the accuracy or the loss."""
+        """Raise an error if the test scores lack the accuracy or the loss."""
         found = self._call("evaluate", predict)
         numbers = found if isinstance(found, Mapping) else {}
         if not all(isinstance(numbers.get(name), int | float) for name in ("accuracy", "loss")):
             raise self._refused("evaluate", "a dict with the numbers 'accuracy' and 'loss'", found)
 
     def scores_of_classes(self, outputs: Tensor, predict: Callable[[Tensor], Tensor]) -> None:
-        """If a task counts by class, refuse counts that do not cover every class, and class logits of other shapes."""
+        """Raise an error if a task counts by class, and its counts or class logits do not cover every class."""
         found = self._call("evaluate_classes", predict)
         if found is None:
             return

@@ -1,4 +1,4 @@
-"""Tasks: data as tensors, transformed once; a loss; a metric; unlabelled sets for the server."""
+"""Tasks: data as tensors, a loss, a metric, and unlabelled sets for the server."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Task(OwnTask):
 
     @property
     def input_spec(self) -> InputSpec:
-        """Shape, range and classes, for methods that synthesise inputs."""
+        """Shape and range of the inputs, and number of classes, for methods that synthesise inputs."""
         if not self.inputs.is_floating_point():
             vocabulary = self.vocabulary or int(self.samples[0].max()) + 1
             return InputSpec(self.input_shape, self.num_classes, vocabulary=vocabulary)
@@ -206,7 +206,7 @@ class Task(OwnTask):
 
 
 class TaskSource(Settings):
-    """Settings of a task, from which it is loaded."""
+    """Settings of a task, with a method that loads it."""
 
     revision: ClassVar[int] = 1
     """Revision of the task's numbers; increase it when their meaning changes, to mark older results as outdated."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def cropped_and_mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Return random windows of images, padded by reflection; half of them are mirrored.
+    """Shift images at random, with reflected borders, and mirror each with probability ½.
 
     A window is moved by at most an eighth of a side, 4 pixels of 32, in each direction.
 
@@ -32,7 +32,7 @@ def cropped_and_mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _window(drawn: Tensor, side: int) -> Tensor:
-    """Return the ``(n, side)`` pixel indices of windows along one side, given ``(n,)`` random numbers in [0, 1)."""
+    """Return the ``(n, side)`` indices of shifted pixels along one side, given ``(n,)`` random numbers in [0, 1)."""
     furthest, last = side // 8, side - 1
     moved = (drawn * (2 * furthest + 1)).long()[:, None] - furthest
     places = (moved + torch.arange(side, device=drawn.device)).abs()

@@ -106,7 +106,7 @@ class GeneratedInputs:
         self.spec, self.nz, self.class_weight, self.like = spec, nz, class_weight, like
 
     def initial(self) -> Tensor:
-        """Return the ``(g,)`` initial weights."""
+        """Return the generator's ``(g,)`` initial weights."""
         return self.generator.flatten()[0]
 
     def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:

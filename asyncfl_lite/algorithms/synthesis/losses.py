@@ -51,7 +51,7 @@ def target_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
 
 
 def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Return L_adv: minus the divergence from teacher to student, where both predict the same class.
+    """Return L_adv: minus the teachers' divergence from the student, where both predict the same class.
 
     Args:
         logits: ``(…, K, B, C)`` the teachers'.
@@ -68,7 +68,7 @@ def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: T
 def feature_loss(
     statistics: list[Tensor], stored: Tensor, labels: Tensor, weights: Tensor, norm: FeatureNorm = "l2"
 ) -> Tensor:
-    """Return L_feat: the distance of the batch's features from those of real data.
+    """Return L_feat: the distance between the feature statistics of the batch and those of real data.
 
     φ is that of the whole batch, since one sample has no variance; so a teacher's distance counts with its
     mean weight over the batch.

@@ -18,7 +18,7 @@ from asyncfl_lite.models.vectors import VectorModel
 
 
 class SoftPrompts:
-    """:class:`~asyncfl_lite.algorithms.synthesis.InputMaker` of text as embeddings: soft prompts, then a snippet.
+    """:class:`~asyncfl_lite.algorithms.synthesis.InputMaker` for text: soft prompt vectors, then snippets' embeddings.
 
     Args:
         spec: length of a text and number of tokens.

@@ -16,7 +16,7 @@ from asyncfl_lite.models.base import InputSpec
 
 
 def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Tensor) -> Tensor:
-    """Return ``(count, *shape)`` meaningless inputs: standard normal values, or random tokens.
+    """Return ``(count, *shape)`` random inputs for probing models: standard normal values, or random tokens.
 
     Args:
         spec: what the task's inputs look like.
@@ -47,7 +47,7 @@ def probed_proportions(logits: Tensor, temperature: float) -> Tensor:
 
 
 def teacher_weights(proportions: Tensor) -> Tensor:
-    """Return ω̂: each teacher's share of the weight of each class.
+    """Return ω̂, each teacher's weight for each class: its class proportions, divided by their sum over teachers.
 
     Args:
         proportions: ``(K, C)`` the teachers' class proportions.
@@ -78,7 +78,7 @@ class ClassProxies:
         self.counts: dict[int, int] = {}
 
     def complete(self, client: int) -> bool:
-        """Return whether the client's proxy is final."""
+        """Return whether the client's class proportions are final, because enough of its uploads have counted."""
         return self.counts.get(client, 0) >= self.uploads
 
     def add(self, client: int, proportions: Tensor) -> None:
@@ -88,7 +88,7 @@ class ClassProxies:
             self.counts[client] = self.counts.get(client, 0) + 1
 
     def of(self, clients: Sequence[int]) -> Tensor:
-        """Return ``(len(clients), C)`` proportions, uniform for clients without an estimate."""
+        """Return the clients' ``(len(clients), C)`` class proportions, uniform for clients without an estimate."""
         unknown = torch.full((self.num_classes,), 1 / self.num_classes, dtype=torch.float64)
         rows = [self.sums[i] / self.counts[i] if i in self.sums else unknown for i in clients]
         return torch.stack(rows)

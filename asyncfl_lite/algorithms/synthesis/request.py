@@ -1,4 +1,4 @@
-"""Servers' requests for synthesis, so that the teachers of several servers can be evaluated together."""
+"""Servers' requests for synthetic inputs, so that the teachers of several servers can be evaluated together."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Synthesis:
 
     @property
     def shared(self) -> Hashable:
-        """Key that requests must share to be computed together, with the same bits as alone; None to stay alone.
+        """Key that requests must share to be computed together with bit-identical results; None if computed alone.
 
         Each synthesiser makes its own inputs.
         """

@@ -33,7 +33,7 @@ class InputMaker(Protocol):
 
 
 class Synthesiser:
-    """A maker of inputs whose parameters are meta-learned.
+    """Maker of synthetic inputs whose parameters are meta-learned.
 
     Args:
         maker: turns θ and latents into inputs.
@@ -77,7 +77,7 @@ class Synthesiser:
         self._adam: dict[str, Any] | None = None
 
     def synthesise(self, loss: Callable[[Tensor], Tensor], latents: list[Tensor], labels: Tensor) -> Tensor | None:
-        """Return the ``(B, …)`` inputs with the lowest loss among all steps.
+        """Run one synthesis, and return the ``(B, …)`` inputs that had the lowest loss among its steps.
 
         Args:
             loss: of ``(B, …)`` inputs.
@@ -124,7 +124,7 @@ def synthesised(
     latents: Sequence[Sequence[Tensor]],
     labels: Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """Run the steps of several synthesisers side by side; see :meth:`Synthesiser.synthesise`."""
+    """Run one synthesis of each synthesiser, side by side; see :meth:`Synthesiser.synthesise`."""
     thetas = [one.theta.clone().requires_grad_() for one in synthesisers]
     own = [[latent.clone().requires_grad_() for latent in given] for given in latents]
     groups: list[dict[str, Any]] = []

@@ -56,7 +56,7 @@ class GenerationTask(SequenceTask):
     first_answer: int | None = None
 
     def counted(self, inputs: Tensor) -> Tensor:
-        """Return an ``(n, L)`` bool mask, True from the marker's last token up to the token before the end."""
+        """Return an ``(n, L)`` bool mask of the positions at which a token of the answer, or its end, is predicted."""
         if inputs.is_floating_point():
             return super().counted(inputs)
         asked = self._marked(inputs).cumsum(-1) > 0
@@ -65,7 +65,7 @@ class GenerationTask(SequenceTask):
         return asked & (((inputs == self.end) & answering).cumsum(-1) == 0)
 
     def _marked(self, inputs: Tensor) -> Tensor:
-        """Return an ``(n, L)`` bool mask, True at the last token of each marker."""
+        """Return an ``(n, L)`` bool mask, True at the last token of each marker between question and answer."""
         here = torch.ones_like(inputs, dtype=torch.bool)
         for back, token in enumerate(reversed(self.marker)):
             here[:, :back] = False
@@ -73,7 +73,7 @@ class GenerationTask(SequenceTask):
         return here
 
     def class_logits(self, outputs: Tensor) -> Tensor:
-        """Return the ``(n, V)`` logits of the first answer token, or of the last token if its position varies."""
+        """Return the ``(n, V)`` logits of the answer's first token, or the last logits if that token's position varies."""
         return outputs[:, -1 if self.first_answer is None else self.first_answer]
 
     def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:

@@ -57,7 +57,7 @@ def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
 
 
 def fetched(repository: str, part: str, *keys: str, config: str | None = None) -> list[tuple[str, ...]]:
-    """Read columns of a data set on the hub, downloaded through `datasets` on first use.
+    """Read columns of a data set on the Hugging Face hub, downloaded through `datasets` on first use.
 
     Raises:
         DataError: when it cannot be fetched.
@@ -126,11 +126,11 @@ class MathsSource(TaskSource):
 
     @abstractmethod
     def read(self) -> tuple[list[Problem], np.ndarray]:
-        """Read the training problems, and the kind of each, int64."""
+        """Return the training problems, and the ``(n,)`` int64 kind of each."""
 
     @abstractmethod
     def cross(self) -> list[Problem]:
-        """Return problems of a different data set, as an unlabelled set."""
+        """Return problems of a different data set, for the unlabelled set ``cross``."""
 
     def load(self) -> Task:
         """Load the task."""
@@ -181,7 +181,7 @@ class GSM8K(MathsSource):
         return problems, np.unique(steps, return_inverse=True)[1]
 
     def cross(self) -> list[Problem]:
-        """Return generated word problems."""
+        """Return generated arithmetic word problems, for the unlabelled set ``cross``."""
         return every_problem()[0]
 
 
@@ -225,5 +225,5 @@ class MathInstruct(MathsSource):
         )[1]
 
     def cross(self) -> list[Problem]:
-        """Return GSM8K's training problems."""
+        """Return GSM8K's training problems, for the unlabelled set ``cross``."""
         return read_gsm8k(self.folder, "train", self.download)

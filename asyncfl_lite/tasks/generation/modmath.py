@@ -92,7 +92,7 @@ class ModMath(TaskSource):
     """Largest number in a problem; a smaller one leaves fewer sums to learn, each in more wordings."""
 
     def load(self) -> Task:
-        """Load the task; its natural set is 1,000 problems that no client has, and its cross set is bare sums.
+        """Load the task; the unlabelled set ``natural`` is 1,000 problems that no client has, ``cross`` is bare sums.
 
         Raises:
             ConfigError: when there are not so many problems.

@@ -1,4 +1,4 @@
-"""Image tasks: data that ship with packages, files in their official formats, stand-ins."""
+"""Image tasks: real data from Python packages or from files in their official formats, and stand-ins."""
 
 from asyncfl_lite.tasks.images import (  # noqa: F401 - they register
     cifar10_jpeg,

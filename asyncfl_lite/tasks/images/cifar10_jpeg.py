@@ -27,7 +27,7 @@ FILE = "cifar10-jpeg75.npz"
 
 @lru_cache(maxsize=4)
 def _decoded(path: Path, part: str, count: int | None, what: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    """Decode one part of the file: ``(n, 3, 32, 32)`` bytes, ``(n,)`` int64 labels and class names.
+    """Decode the training or the test part: ``(n, 3, 32, 32)`` bytes, ``(n,)`` int64 labels, and class names.
 
     Args:
         path: of the file: ``jpeg_header`` once for all, and for ``train`` and ``test`` a ``stream`` of the rest
@@ -73,7 +73,7 @@ class CIFAR10JPEG75(ImageFiles):
     natural: Literal["warped", Other] = "warped"
 
     def files(self) -> list[Path]:
-        """Return the data file, if it exists, and the files of the unlabelled sets."""
+        """Return the data file, if it exists, and the folder of generated images, if the task uses one."""
         places = [data_root(self.folder) / name for name in (FILE, f"CIFAR10/{FILE}")]
         return [path for path in places if path.is_file()][:1] + super().files()
 

@@ -158,7 +158,7 @@ class FEMNIST(ImageFiles):
         return (images[0], labels[0]), (images[1], labels[1]), {"owners": owners}
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, if it exists."""
+        """Return the data set's folder, if it exists, and the folder of generated images, if the task uses one."""
         return data_places(self.folder, "femnist", "FEMNIST") + super().files()
 
     def _parts(self) -> tuple[Written, Written]:
@@ -179,7 +179,10 @@ class FEMNIST(ImageFiles):
         raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {how}")
 
     def _leaf(self, folder: Path) -> tuple[Written, Written]:
-        """Read LEAF's train and test sets; keep all test writers if none is in both (split with ``-t user``)."""
+        """Read LEAF's training and test samples of the chosen writers; if these have no test samples, keep all of them.
+
+        That is the case after a split with ``-t user``.
+        """
         train, test = read_leaf(folder / "train"), read_leaf(folder / "test")
         mine, tested = (chosen(part[2], train[2], self.writers) for part in (train, test))
         return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))

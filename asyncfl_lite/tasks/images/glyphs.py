@@ -77,7 +77,7 @@ class Scene(NamedTuple):
     spoiling: Spoiling
 
     def around(self, shapes: Tensor, rng: np.random.Generator) -> Tensor:
-        """Return ``(n, 1, side, side)`` images of ``(n, 1, 2 side, 2 side)`` shapes, shrunk, with clutter and noise."""
+        """Shrink ``(n, 1, 2 side, 2 side)`` shapes to ``(n, 1, side, side)`` images, and add clutter and noise."""
         chosen = torch.from_numpy(rng.integers(len(self.strangers), size=len(shapes)))
         clutter = ANYWHERE(self.strangers[chosen], rng)
         small, clutter = (resize(drawn, drawn.shape[-1] // 2) for drawn in (shapes, clutter))
@@ -171,7 +171,7 @@ class Glyphs(TaskSource):
         )
 
     def _looks(self, centres: np.ndarray, rng: np.random.Generator) -> Tensor:
-        """Return ``(classes, looks, 1, 2 side, 2 side)`` shapes: for each class, several looks around its field."""
+        """Return ``(classes, looks, 1, 2 side, 2 side)`` random shapes: several similar ones for each class."""
         own = rng.standard_normal((self.classes, self.looks, GRAIN, GRAIN))
         fields = torch.from_numpy((centres + OWN_PART * own).astype(np.float32))
         return soft_shapes(fields.flatten(0, 1), 2 * self.side).unflatten(0, (self.classes, self.looks))

@@ -88,7 +88,7 @@ class ImageFiles(TaskSource):
         """Read the requested training and test images, and other fields of the task, such as its classes."""
 
     def load(self) -> Task:
-        """Load the task, in world 0 if the seed splits the images.
+        """Load the task; if the seed splits the images, they are split as for seed 0.
 
         Raises:
             DataError: in one line, when files are missing or damaged.
@@ -110,7 +110,7 @@ class ImageFiles(TaskSource):
         return Worlds(draw, WORLDS).of_run(0)
 
     def _sets(self, own: Tensor) -> dict[str, UnlabelledSet]:
-        """Return FedEcho's three unlabelled sets in the format of ``own``, the images that may be warped for one."""
+        """Return FedEcho's three unlabelled sets, in the format of the images ``own``, which one set may warp."""
         channels, side = own.shape[1], own.shape[-1]
         if self.generated is not None:
             folder = data_root(self.folder) / at_home(self.generated)

@@ -1,4 +1,4 @@
-"""Split images by a seed into parts for clients, for validation, for the server's unlabelled set and for testing.
+"""Parts of a set of images, split by a seed: for clients, for validation, unlabelled for the server, for testing.
 
 No image is in two parts. Which images may be tested on is the same for every seed, so that settings that were chosen on
 one seed's validation images were chosen on none that another seed tests on. Which of them are tested, how often, and
@@ -36,7 +36,7 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, pool: Labelled, test_size: int, seed: int, rng: np.random.Generator) -> Parts:
-        """Return the parts for a seed.
+        """Split labelled images into the four parts, by a seed.
 
         Args:
             pool: all images there are.
@@ -49,7 +49,7 @@ class Parts(NamedTuple):
 
     @classmethod
     def of_two(cls, train: Labelled, test: Labelled, seed: int, rng: np.random.Generator) -> Parts:
-        """Return the parts for a seed, from data that are already split into training and test images.
+        """Split training images into three parts, by a seed, and draw the test part from the test images.
 
         Args:
             train: is split into what clients, validation and the unlabelled set get.

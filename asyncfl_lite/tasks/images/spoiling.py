@@ -1,4 +1,4 @@
-"""Make images hard to classify by laying a different image over each one and adding noise."""
+"""Images made hard to classify: another image is laid over each one, and noise is added."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Spoiling:
         return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
 
     def chosen(self, images: Tensor, index: np.ndarray, rng: np.random.Generator) -> Tensor:
-        """Return the ``(k, C, height, width)`` images at ``index``, each with noise and under another of ``images``.
+        """Return the ``(k, C, …)`` images at ``index``, each with noise and with another of ``images`` laid over it.
 
         Args:
             images: ``(n, C, height, width)``.

@@ -1,4 +1,4 @@
-"""Read torchvision's image data sets as uint8 tensors; the files of MNIST-like ones may stay gzipped."""
+"""Reader of torchvision's image data sets as uint8 tensors; the files of MNIST-like ones may stay gzipped."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TORCHVISION_SETS = {
 
 @lru_cache(maxsize=4)
 def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    """Read one part of a data set of :data:`TORCHVISION_SETS`, checked by torchvision.
+    """Read the training or the test part of a data set of :data:`TORCHVISION_SETS`, checked by torchvision.
 
     Args:
         name: of the data set.
@@ -97,7 +97,7 @@ def _labels(data: Any) -> Tensor:
 
 
 def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
-    """Read one part of an MNIST-like data set from its ``.gz`` files; None if they are unpacked.
+    """Read one part of an MNIST-like data set from its ``.gz`` files; None if these are unpacked or missing.
 
     torchvision unpacks beside them; here that happens in memory, checked by torchvision's sums.
 

@@ -27,7 +27,7 @@ class TorchvisionImages(ImageFiles):
     """Abstract base of tasks whose files torchvision reads."""
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, if it exists, and the files of the unlabelled sets."""
+        """Return the data set's folder, if it exists, and the folder of generated images, if the task uses one."""
         return data_places(self.folder, *TORCHVISION_SETS[self.name].places) + super().files()
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:

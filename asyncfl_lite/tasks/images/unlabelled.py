@@ -29,7 +29,7 @@ def unit(images: Tensor) -> Tensor:
 
 
 def resize(images: Tensor, side: int) -> Tensor:
-    """Resize to ``(n, C, side, side)``: by area means when smaller, bilinearly when larger."""
+    """Resize square images to ``(n, C, side, side)``: by area means to a smaller size, bilinearly to a larger one."""
     if images.shape[-1] > side:
         return functional.interpolate(images, size=(side, side), mode="area")
     return functional.interpolate(images, size=(side, side), mode="bilinear", align_corners=False)
@@ -107,7 +107,7 @@ def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
 
 
 def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, points: int = 40) -> Tensor:
-    """Draw one to three quadratic curves per grey image, each as if with a pen of random width.
+    """Draw grey images of one to three quadratic curves, as if with a pen that has a random width in each image.
 
     Args:
         side: of the images that come out.
@@ -219,7 +219,7 @@ def _middle_square(image: Tensor) -> Tensor:
 
 
 def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, UnlabelledSet]:
-    """Return FedEcho's three sets for grey images: another data set, warped images, drawn strokes.
+    """Return FedEcho's three unlabelled sets for grey images: another data set, warped images, drawn strokes.
 
     Args:
         train: ``(n, 1, side, side)`` the training images, to be warped.
@@ -234,7 +234,7 @@ def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, Unlabelle
 
 
 def side_by_side(draw: UnlabelledSet) -> UnlabelledSet:
-    """Return a set of images that each show two images of ``draw`` side by side."""
+    """Return an unlabelled set of images that each show two images of ``draw`` side by side."""
 
     def drawn(count: int, rng: np.random.Generator) -> Tensor:
         images = draw(2 * count, rng)

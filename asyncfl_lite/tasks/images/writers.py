@@ -115,7 +115,7 @@ class Writers(TaskSource):
         return image_task("writers", own, tests, sets, num_classes=10, **about)
 
     def _by_anybody(self, part: Labelled, hands: dict[str, np.ndarray], rng: np.random.Generator) -> Labelled:
-        """Return digits in the handwriting of random writers."""
+        """Return labelled digits in the handwriting of random writers."""
         return self._written(part[0], rng.integers(self.writers, size=len(part[1])), hands), part[1]
 
     def _written(self, images: Tensor, owners: np.ndarray, hands: dict[str, np.ndarray]) -> Tensor:

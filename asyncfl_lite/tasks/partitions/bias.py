@@ -12,7 +12,7 @@ from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client
 
 
 class BiasPartition(Partition):
-    """Base class: each label belongs to a group of clients; the bias sets how many of its samples go there.
+    """Base class of partitions in which ``bias`` decides how many samples of a label go to its group of clients.
 
     Labels are dealt to the groups at random, as evenly as possible, and so are clients in the order of
     their indices. There are as many groups as clients, unless ``groups`` says less, and never more
@@ -64,7 +64,7 @@ class NoniidBias(BiasPartition):
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return (G, G) probabilities: ``bias`` for the own group, the rest for all groups by numbers of clients."""
+        """Return (G, G) probabilities: ``bias`` for the own group, and the rest spread over all groups' clients."""
         anywhere = group_sizes / group_sizes.sum()
         return self.bias * np.eye(len(group_sizes)) + (1 - self.bias) * anywhere
 

@@ -1,4 +1,4 @@
-"""Dirichlet partitions: four readings of one idea, each from the code of a different paper."""
+"""Dirichlet partitions in four versions, each as in the code of a different paper."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def deal(kinds: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> np.
 
 
 def donations(sizes: np.ndarray, total: int) -> np.ndarray:
-    """Return the number of samples that each client gives, so that the largest clients give ``total`` together."""
+    """Return how many samples each client gives away, so that the largest clients give ``total`` together."""
     level = bisect_left(range(sizes.max()), -total, key=lambda level: -np.maximum(sizes - level, 0).sum())
     given = np.maximum(sizes - level, 0)
     given[np.flatnonzero(sizes >= level)[: total - given.sum()]] += 1
@@ -126,7 +126,7 @@ class DirichletClient(Partition):
         return by_client(deal(kinds, counts, rng), num_clients)
 
     def drawn_counts(self, class_sizes: np.ndarray, num_clients: int, rng: np.random.Generator) -> np.ndarray:
-        """Return the (C, N) counts that clients draw from classes of ``class_sizes`` (C,) samples."""
+        """Draw the (C, N) numbers of samples that clients take from classes of ``class_sizes`` (C,) samples."""
         left, num_samples = class_sizes.copy(), class_sizes.sum()
         prior = np.ones(len(left)) if self.prior == "uniform" else left / num_samples
         mixes = rng.dirichlet(self.alpha * prior, size=num_clients) + SMALL_SHARE

@@ -66,7 +66,7 @@ class Given(Partition):
     def split(
         self, labels: np.ndarray, num_clients: int, rng: np.random.Generator, owners: np.ndarray | None = None
     ) -> list[np.ndarray]:
-        """Return each client's sorted indices; ``owners`` are the clients' numbers."""
+        """Return each client's sorted indices; ``owners`` holds the number of each sample's client."""
         owners = checked_owners(owners, np.asarray(labels))
         if owners.dtype.kind not in "iu" or owners.min() < 0 or owners.max() >= num_clients:
             found = "words" if owners.dtype.kind == "U" else f"{owners.min()} to {owners.max()}"

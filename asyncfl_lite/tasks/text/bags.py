@@ -84,11 +84,11 @@ class Topics20Bags(Topics20):
     """Number of worlds; the run with seed s is in world s modulo this number."""
 
     def load(self) -> Task:
-        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives the world of a seed."""
+        """Load the task as drawn for seed 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives it for other seeds."""
         return Worlds(self.draw, self.worlds).of_run(0)
 
     def draw(self, world: int) -> Task:
-        """Generate the task of one world; its natural set is more documents, and its cross set has other topics."""
+        """Generate version ``world`` of the task; the set ``natural`` has its own topics, and ``cross`` has others."""
         rng = stream(world, "topics20")
         language, topics, other = self._zipf(rng), *(self._topics(rng, 20 * self.sides) for _ in range(2))
         train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))

@@ -37,7 +37,7 @@ UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
 class Alphabet:
-    """The characters of a text, numbered from 1; 0 is any other.
+    """The characters of a text, numbered from 1; 0 stands for any other.
 
     Args:
         texts: whose characters they are.
@@ -51,7 +51,7 @@ class Alphabet:
         return len(self.characters)
 
     def windows(self, text: str, length: int) -> Tensor:
-        """Return ``(n, length + 1)`` ids; each window begins with the last character of the one before."""
+        """Cut a text into ``(n, length + 1)`` ids; each window begins with the last character of the one before."""
         ids = torch.tensor([self._ids.get(character, 0) for character in text], dtype=torch.int64)
         if len(ids) <= length:
             return ids.new_zeros(0, length + 1)

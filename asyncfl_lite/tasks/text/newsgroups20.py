@@ -83,7 +83,7 @@ class Newsgroups20(TextSource):
     """Number of test posts, balanced over groups; None for all."""
 
     def load(self) -> Task:
-        """Load the task; its natural set is training posts with some words missing."""
+        """Load the task; the unlabelled set ``natural`` is training posts with some tokens missing."""
         names, posts, test_posts = self._read()
         train = self._texts(posts, self.samples, "samples")
         test = self._texts(test_posts, self.test_samples, "test_samples")
@@ -101,7 +101,7 @@ class Newsgroups20(TextSource):
         )
 
     def _texts(self, posts: Posts, count: int | None, what: str) -> tuple[list[Text], list[int]]:
-        """Return ``count`` of the posts as texts, without unwanted parts, and cut where no model would read on."""
+        """Return ``count`` posts, without unwanted parts and cut beyond the length that models read, and labels."""
         places = balanced(np.array(posts[1]), count, what)
         return [(self._text(posts[0][place]),) for place in places], [posts[1][place] for place in places]
 
@@ -196,7 +196,7 @@ class _OnlyPosts(pickle.Unpickler):
     )
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return a class that the pickle may use; refuse all others."""
+        """Return a class that the pickle may use; raise an error for all others."""
         if not self.allowed.fullmatch(f"{module}.{name}"):
             raise ValueError(f"it names {module}.{name}, which does not belong in it")
         return super().find_class(module, name)

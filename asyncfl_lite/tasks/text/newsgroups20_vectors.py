@@ -116,7 +116,7 @@ class Newsgroups20Vectors(TaskSource):
 
     @property
     def _posts(self) -> Newsgroups20:
-        """Settings of the same posts as tokens."""
+        """Settings of the task that has the same posts as tokens."""
         return Newsgroups20(**self.model_dump(), tokenizer=CHECKPOINT)
 
     def files(self) -> list[Path]:
@@ -124,7 +124,7 @@ class Newsgroups20Vectors(TaskSource):
         return self._posts.files()
 
     def load(self) -> Task:
-        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives the world of a seed.
+        """Load the task as split for seed 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives it for other seeds.
 
         Raises:
             DataError: in one line, when files are missing or damaged.

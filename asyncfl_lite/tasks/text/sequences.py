@@ -17,7 +17,7 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class SequenceTask(Task):
-    """A task whose models give ``(n, L, C)`` logits for ``(n, L)`` labels.
+    """A task in which models predict one of C classes at each of L positions: ``(n, L, C)`` logits, ``(n, L)`` labels.
 
     A batch's predictions are the rows at the positions that :meth:`counted` names, sample after sample. That goes
     by the inputs alone, so that it holds for unlabelled sets too; labels are ``IGNORED`` at all other positions

@@ -1,4 +1,4 @@
-"""Decode video files once, with PyAV, and keep the tensors on disk; unreadable clips are listed and left out."""
+"""Decoding of video files with PyAV, once, into tensors on disk; unreadable clips are listed and left out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_WARNINGS = 10
 
 
 class Clip(NamedTuple):
-    """A video file, relative to its data set's folder, and its class."""
+    """A video: its path relative to the data set's folder, and its class."""
 
     path: str
     label: int
@@ -92,7 +92,7 @@ def _pyav() -> Any:
 
 
 def _square(frame: Any, side: int) -> np.ndarray:
-    """Return the ``(side, side, 3)`` middle of one of PyAV's frames, scaled by FFmpeg."""
+    """Return the middle square of one of PyAV's frames, ``(side, side, 3)``, scaled by FFmpeg."""
     scale = side / min(frame.width, frame.height)
     width, height = (max(side, round(length * scale)) for length in (frame.width, frame.height))
     picture = frame.to_ndarray(width=width, height=height, format="rgb24")
@@ -186,7 +186,7 @@ def _decoded_or_why(path: Path, frames: int, side: int) -> np.ndarray | str:
 
 
 def _tell(skipped: dict[str, str], videos: Path, notes: Path) -> None:
-    """Warn of clips that are left out, one by one up to ``MOST_WARNINGS``."""
+    """Warn of clips that are left out, the first ``MOST_WARNINGS`` one by one."""
     for path, why in list(skipped.items())[:MOST_WARNINGS]:
         warnings.warn(f"{videos / path}: skipped, {why}", stacklevel=4)
     if len(skipped) > MOST_WARNINGS:

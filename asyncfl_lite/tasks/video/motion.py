@@ -46,7 +46,7 @@ def moving(images: Tensor, steps: np.ndarray, frames: int, rng: np.random.Genera
 
 
 def speeds(count: int, side: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw ``(count,)`` speeds in pixels per frame, 0.6 to 1.2 for images of 8 pixels per side and in proportion."""
+    """Draw ``(count,)`` speeds in pixels per frame, each 0.6 to 1.2 times an eighth of the images' side."""
     return rng.uniform(0.6, 1.2, count) * side / 8
 
 
