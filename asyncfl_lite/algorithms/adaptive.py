@@ -15,7 +15,7 @@ from asyncfl_lite.algorithms.fedbuff import FedBuff
 class AdaptiveStep(FedBuff):
     """FedBuff with moving averages of the mean update Δ_t and of its square.
 
-    ``m ← β₁ m + (1 - β₁) Δ_t`` and ``v ← β₂ v + (1 - β₂) Δ_t²``.
+    The averages are ``m ← β₁ m + (1 - β₁) Δ_t`` and ``v ← β₂ v + (1 - β₂) Δ_t²``.
 
     Both persist for the whole run. There is no bias correction unless a subclass adds one.
 

@@ -82,7 +82,7 @@ class AFLDW(Algorithm):
         return None
 
     def on_receive(self, update: Update) -> bool:
-        """Add ``(1 - β) Δ`` to the model, and β times the distilled update if there is one (FedRevive Eq. 3)."""
+        """Make the version ``x + η ((1 - β) Δ + β Δ^KD)``, without the last term if Δ^KD is None (FedRevive Eq. 3)."""
         beta = self.weight_of(update)
         step = (1.0 - beta) * update.delta
         distilled = self.distilled_update() if beta > 0 else None

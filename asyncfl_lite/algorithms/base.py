@@ -187,7 +187,7 @@ class Algorithm(ABC):
         return control
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the model that a client merges during its job, and its mixing weight; None for no merging."""
+        """Return the model that a client merges during its job, and its mixing weight; None if it merges none."""
         return None
 
     def flush(self) -> bool:

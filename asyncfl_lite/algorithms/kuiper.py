@@ -97,7 +97,7 @@ class KUIPER(Algorithm):
 
     @property
     def moves_by_itself(self) -> bool:
-        """Return True for Eq. 2 as printed, which shrinks the model even if every client returns it unchanged."""
+        """Return whether Eq. 2 is used as printed, which shrinks the model even if every update is zero."""
         return self.settings.kuiper_norm == "literal"
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:

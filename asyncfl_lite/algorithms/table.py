@@ -61,7 +61,7 @@ def storage_claim(method: type[Algorithm]) -> str:
 
 
 def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
-    """Return a method's declared storage as numbers, its upper limit, for N clients and U unlabelled samples.
+    """Return the largest storage that a method declares, for N clients and U unlabelled samples.
 
     Raises:
         ConfigError: when what its class says is no sum of products.

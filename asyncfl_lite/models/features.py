@@ -81,7 +81,7 @@ def _moments(features: Tensor) -> Tensor:
 
 @contextmanager
 def _watched(layers: list[nn.Module], look: Look) -> Iterator[dict[nn.Module, Tensor]]:
-    """Context that records the moments of the features of ``layers`` in forward passes inside the block."""
+    """Context that records means and variances of the features of ``layers`` in a forward pass inside the block."""
     seen: dict[nn.Module, Tensor] = {}
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:

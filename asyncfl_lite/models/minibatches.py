@@ -35,7 +35,7 @@ class Minibatches:
         self.row_sizes = self.sizes if row_sizes is None else list(row_sizes)
 
     def means(self, table: Tensor) -> Tensor:
-        """Return, for each of r predictions, the mean of the ``(m,)`` table over the prediction's minibatch."""
+        """Return, for each of r predictions, the mean of ``table (m,)`` over the predictions in its minibatch."""
         values, sizes = table[self.rows], self.row_sizes
         if len(set(sizes)) == 1:
             means = values.view(-1, sizes[0]).mean(-1)

@@ -127,7 +127,7 @@ def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
 
 
 def keeps_bits(chain: Chain, *sizes: int) -> bool:
-    """Return whether models computed side by side give bit-identical results to each one computed alone.
+    """Return whether models computed side by side give results bit-identical to those of each one alone.
 
     A library's product of matrices may be rounded otherwise where a matrix does not begin at a multiple of 16 bytes in
     memory, and so may a function that it computes for several numbers at once where they do not fill its registers.

@@ -25,7 +25,7 @@ def clipped_to(gradient: Tensor, largest: float) -> Tensor:
 
 
 def _rate(lr: float | Tensor, rows: int) -> float | Tensor:
-    """Return the learning rate of the first ``rows`` clients."""
+    """Return the learning rates of the first ``rows`` clients, or the rate that all clients share."""
     return lr[:rows] if isinstance(lr, Tensor) else lr
 
 

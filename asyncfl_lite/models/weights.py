@@ -135,7 +135,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
 
 
 def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
-    """Return a hint to remove a prefix of all names, such as ``module.``, if they match without it, else nothing.
+    """Return a hint to drop a prefix of all names, such as ``module.``, if some match without it; else an empty text.
 
     DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``.
     """

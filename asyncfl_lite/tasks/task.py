@@ -156,7 +156,7 @@ class Task(OwnTask):
     def evaluate_classes(
         self, predict: Callable[[Tensor], Tensor], batch_size: int = 500
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return ``(C,)`` test samples and correct predictions per class; None if samples have several labels."""
+        """Return ``(C,)`` counts of test samples and correct predictions; None if samples have several labels."""
         if self.test_labels.ndim != 1:
             return None
         hits = torch.cat([self.hits(outputs, labels) for outputs, labels in self._tested(predict, batch_size)])

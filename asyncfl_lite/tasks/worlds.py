@@ -65,7 +65,7 @@ class TaskInWorld(Task):
         return self if self.worlds is None else self.worlds.of_run(seed)
 
     def to(self, device: str | torch.device) -> Task:
-        """Return the task with its tensors on ``device``; on another device, only this world's samples."""
+        """Return the task with its tensors on ``device``; a copy on another device has only this world's samples."""
         if torch.device(device) == self.inputs.device:
             return self
         inputs, labels = self.samples

@@ -51,7 +51,7 @@ def target_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
 
 
 def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Return L_adv: minus the teachers' divergence from the student, where both predict the same class.
+    """Return L_adv: minus the divergence of the teachers from the student, where both predict the same class.
 
     Args:
         logits: ``(…, K, B, C)`` the teachers'.

@@ -73,7 +73,7 @@ class GenerationTask(SequenceTask):
         return here
 
     def class_logits(self, outputs: Tensor) -> Tensor:
-        """Return the ``(n, V)`` logits of the answer's first token, or the last logits if that token's position varies."""
+        """Return ``(n, V)`` logits: those of the answer's first token or, if its position varies, of the last token."""
         return outputs[:, -1 if self.first_answer is None else self.first_answer]
 
     def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:

@@ -92,7 +92,9 @@ class ModMath(TaskSource):
     """Largest number in a problem; a smaller one leaves fewer sums to learn, each in more wordings."""
 
     def load(self) -> Task:
-        """Load the task; the unlabelled set ``natural`` is 1,000 problems that no client has, ``cross`` is bare sums.
+        """Load the task; its unlabelled sets include problems that no client has (``natural``) and sums (``cross``).
+
+        The set ``natural`` holds 1,000 problems, and ``cross`` holds bare sums and remainders.
 
         Raises:
             ConfigError: when there are not so many problems.

@@ -146,7 +146,7 @@ class FEMNIST(ImageFiles):
     natural: Literal["warped", Other] = "warped"
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
-        """Read training and test images of the chosen writers, and the training samples' owners."""
+        """Read training and test images of the chosen writers, and the writer of each training sample."""
         train, test = self._parts()
         train = _part(train, balanced(train[1], self.samples, "samples"))
         test = _part(test, balanced(test[1], self.test_samples, "test_samples"))
@@ -179,7 +179,7 @@ class FEMNIST(ImageFiles):
         raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {how}")
 
     def _leaf(self, folder: Path) -> tuple[Written, Written]:
-        """Read LEAF's training and test samples of the chosen writers; if these have no test samples, keep all of them.
+        """Read LEAF's training and test sets of the chosen writers; keep the whole test set if none of them is in it.
 
         That is the case after a split with ``-t user``.
         """

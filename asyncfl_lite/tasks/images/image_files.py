@@ -110,7 +110,7 @@ class ImageFiles(TaskSource):
         return Worlds(draw, WORLDS).of_run(0)
 
     def _sets(self, own: Tensor) -> dict[str, UnlabelledSet]:
-        """Return FedEcho's three unlabelled sets, in the format of the images ``own``, which one set may warp."""
+        """Return FedEcho's three unlabelled sets in the format of ``own``, images that may be warped for one set."""
         channels, side = own.shape[1], own.shape[-1]
         if self.generated is not None:
             folder = data_root(self.folder) / at_home(self.generated)

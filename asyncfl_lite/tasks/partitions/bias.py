@@ -26,7 +26,7 @@ class BiasPartition(Partition):
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return the (G, G) probabilities that a sample of a row's group goes to each group.
+        """Return the (G, G) probabilities that samples with labels of the row's group go to the column's group.
 
         Args:
             group_sizes: (G,) number of clients in each group.

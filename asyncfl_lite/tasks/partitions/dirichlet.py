@@ -230,7 +230,7 @@ class DirichletWrap(Partition):
         return Parts(whole, held.sum(axis=1))
 
     def rounded_counts(self, mixes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Round ``samples_per_client`` times ``mixes`` (N, C) to counts, each row with exactly that sum."""
+        """Round ``samples_per_client`` times ``mixes`` (N, C) to counts whose rows sum to ``samples_per_client``."""
         counts = np.rint(mixes * self.samples_per_client).astype(np.int64)
         missing = self.samples_per_client - counts.sum(axis=1)
         short = np.flatnonzero(missing > 0)

@@ -88,7 +88,7 @@ class Topics20Bags(Topics20):
         return Worlds(self.draw, self.worlds).of_run(0)
 
     def draw(self, world: int) -> Task:
-        """Generate version ``world`` of the task; the set ``natural`` has its own topics, and ``cross`` has others."""
+        """Generate version ``world`` of the task, with documents on other topics as the unlabelled set ``cross``."""
         rng = stream(world, "topics20")
         language, topics, other = self._zipf(rng), *(self._topics(rng, 20 * self.sides) for _ in range(2))
         train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))

@@ -83,7 +83,7 @@ class Newsgroups20(TextSource):
     """Number of test posts, balanced over groups; None for all."""
 
     def load(self) -> Task:
-        """Load the task; the unlabelled set ``natural`` is training posts with some tokens missing."""
+        """Load the task, with training posts that lack some tokens as the unlabelled set ``natural``."""
         names, posts, test_posts = self._read()
         train = self._texts(posts, self.samples, "samples")
         test = self._texts(test_posts, self.test_samples, "test_samples")
@@ -101,7 +101,7 @@ class Newsgroups20(TextSource):
         )
 
     def _texts(self, posts: Posts, count: int | None, what: str) -> tuple[list[Text], list[int]]:
-        """Return ``count`` posts, without unwanted parts and cut beyond the length that models read, and labels."""
+        """Return ``count`` posts, without unwanted parts and cut beyond what models read, and their labels."""
         places = balanced(np.array(posts[1]), count, what)
         return [(self._text(posts[0][place]),) for place in places], [posts[1][place] for place in places]
 

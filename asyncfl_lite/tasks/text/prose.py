@@ -18,7 +18,7 @@ NO_PROSE = re.compile(r"\||[*=~^.+|-]{3,}")
 
 @lru_cache(maxsize=1)
 def topics() -> dict[str, str]:
-    """Return the prose of each topic with single spaces, the longest first.
+    """Return the prose of each topic, with single spaces between words, sorted from longest to shortest.
 
     Chapters contain each other: a paragraph belongs to the shortest one that has it, and to no other.
     """

@@ -88,7 +88,7 @@ class Pairs(TaskSource):
     """Number of meanings of each of a sentence's four parts; with fewer, the task is learned sooner."""
 
     def load(self) -> Task:
-        """Load the task; the unlabelled set ``natural`` is more pairs of the same kind."""
+        """Load the task, with more pairs of the same kind as the unlabelled set ``natural``."""
         rng = np.random.default_rng(0)
         train, test = (
             sentence_pairs(count, rng, meanings=self.meanings) for count in (self.samples, self.test_samples)
@@ -136,7 +136,7 @@ class Topics20(TaskSource):
     """Concentration of the Dirichlet law of a document's topics; the class is the topic with most weight."""
 
     def load(self) -> Task:
-        """Load the task; the unlabelled set ``natural`` is more documents, ``cross`` is documents on other topics."""
+        """Load the task, with unlabelled sets of more documents (``natural``) and of other topics (``cross``)."""
         rng = np.random.default_rng(0)
         language, topics = self._zipf(rng), self._topics(rng)
         train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))

@@ -39,7 +39,7 @@ def thinned(
 
 
 def written(inputs: Tensor, count: int, rng: np.random.Generator, order: int = 1) -> Tensor:
-    """Generate texts by a Markov chain: each token follows its last ``order`` tokens as often as in ``inputs``.
+    """Generate texts by a Markov chain: each token follows the ``order`` tokens before it as often as in ``inputs``.
 
     A Markov chain with the frequencies of ``inputs``, without a table: the next token is what followed a random
     occurrence. Where nothing ever followed, the chain goes on from a random occurrence of any tokens.

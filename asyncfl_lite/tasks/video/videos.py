@@ -100,7 +100,7 @@ class VideoFolder(TaskSource):
         return "training and validation set"
 
     def _unlabelled(self, clips: Tensor) -> dict[str, UnlabelledSet]:
-        """Return unlabelled sets: moving digits, training clips as in other recordings, and moving strokes."""
+        """Return unlabelled sets: moving digits, training clips altered as if recorded again, and moving strokes."""
 
         def coloured(grey: Tensor) -> Tensor:
             sized = functional.interpolate(grey, size=(self.frames, self.side, self.side), mode="nearest")
@@ -209,7 +209,7 @@ class Kinetics(VideoFolder):
     how = "get its train and val sets with their csv files from the CVD Foundation's copy, into train/ and val/"
 
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Read train.csv and val.csv; videos lie in train/ and val/, by class or not.
+        """Read train.csv and val.csv; videos lie in train/ and val/, with or without a folder for each class.
 
         Many of the videos that the files list are no longer available: those are skipped like unreadable ones.
         """
