@@ -128,7 +128,7 @@ class KUIPER(Algorithm):
         return 1.0 - accuracy
 
     def on_receive(self, update: Update) -> bool:
-        """Add the client's model to the burst, and mix the burst into the global model when it holds M."""
+        """Add the client's model to the burst; if the burst then holds M models, mix it into the global model."""
         weight = update.num_samples * self.accuracy_factor(update)
         self._models = self._models + weight * (self.start_of(update) + update.delta)
         if self._statistics_sum is not None and update.buffers is not None:

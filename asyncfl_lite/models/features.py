@@ -42,7 +42,7 @@ def _statistics_keepers(model: VectorModel) -> dict[str, nn.Module]:
 
 
 def _of_first_token(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
-    """Return a layer's hidden state of the first token; layers of `transformers` may return tuples."""
+    """Return the hidden state of the first token from a layer's output, which may be a tuple."""
     return (output[0] if isinstance(output, tuple) else output)[:, 0]
 
 
@@ -59,7 +59,7 @@ def _channels_last(layer: nn.Module, features: Tensor) -> Tensor:
 
 
 def _layers(model: VectorModel) -> tuple[list[nn.Module], Look]:
-    """Return the layers that φ uses, in the module's order, and the function that reads their features."""
+    """Return the layers whose features make up φ, in the module's order, and a function that reads these features."""
     encoders = (part for part in model.module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
     if hasattr(model.module, "prediction_token") and (encoder := next(encoders, None)) is not None:
         return list(encoder), _of_first_token
@@ -97,14 +97,16 @@ def _watched(layers: list[nn.Module], look: Look) -> Iterator[dict[nn.Module, Te
 
 
 def keeps_statistics(model: VectorModel) -> bool:
-    """Return whether the model has BatchNorm with running statistics, which then serve as φ̄."""
+    """Return whether the model has BatchNorm with running statistics, which then serve as its feature statistics."""
     return bool(_statistics_keepers(model))
 
 
 def outputs_and_statistics(
     model: VectorModel, x: Tensor, inputs: Tensor, buffers: Tensor | None = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return a batch's outputs and its feature statistics φ, both differentiable in ``inputs`` and ``x``.
+    """Return a batch's outputs and feature statistics φ, both differentiable in ``inputs`` and ``x``.
+
+    The model is in evaluation mode.
 
     Args:
         model: the model.
@@ -139,7 +141,7 @@ def stacked_outputs_and_statistics(model: VectorModel, x: Tensor, inputs: Tensor
 
 
 def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:
-    """Return the running statistics of a model's BatchNorm layers, in the order of its φ.
+    """Return the running means and variances of a model's BatchNorm layers, in the order of φ.
 
     Args:
         model: a model with BatchNorm.

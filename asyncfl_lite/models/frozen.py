@@ -82,7 +82,7 @@ def frozen_parts(module: nn.Module) -> list[nn.Module]:
 
 
 def hide_frozen(module: nn.Module) -> nn.Module:
-    """Wrap every part of ``module`` whose parameters are all frozen into :class:`Frozen`, in place.
+    """Replace every part of ``module`` whose parameters are all frozen by a :class:`Frozen` wrapper, in place.
 
     Returns:
         ``module`` itself; the largest such parts are taken whole, parts without parameters are left.

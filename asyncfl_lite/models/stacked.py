@@ -161,7 +161,7 @@ def keeps_bits(chain: Chain, *sizes: int) -> bool:
 
 
 def _is_of_images(layer: nn.Module) -> bool:
-    """Return whether a layer on ``(n, channels, height, width)`` can keep several models' channels apart."""
+    """Return whether a layer on images can process the channels of several models at once without mixing them."""
     if type(layer) is nn.Conv2d:
         return layer.padding_mode == "zeros"
     if type(layer) is nn.MaxPool2d:
@@ -245,7 +245,7 @@ class OneByOne:
 
 
 def slots_of(model: VectorModel) -> Slots:
-    """Return the positions of a model's parameters in its vector."""
+    """Return the sizes and shapes of a model's parameters, in their order in its vector."""
     slots = model.parameter_slots
     return Slots([slot.stop - slot.start for slot in slots], [(-1, *slot.shape) for slot in slots])
 

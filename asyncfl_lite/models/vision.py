@@ -42,7 +42,7 @@ class MLP(ModelSpec):
     """Number of units in each hidden layer; empty for a linear model."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Build Linear and ReLU layers, 64-64-10 on ``digits``."""
+        """Build Linear and ReLU layers, such as 64-64-10 for ``digits``."""
         sizes = [math.prod(input_shape), *self.hidden]
         layers: list[nn.Module] = [nn.Flatten()]
         for before, after in zip(sizes, sizes[1:], strict=False):

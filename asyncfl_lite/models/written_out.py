@@ -26,7 +26,7 @@ LINE = 16
 
 
 class Slots(NamedTuple):
-    """Positions of a chain's parameters in its vector, in order.
+    """Sizes and shapes of a chain's parameters, in their order in the parameter vector.
 
     Attributes:
         sizes: numbers of each.

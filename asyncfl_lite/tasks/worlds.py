@@ -61,7 +61,7 @@ class TaskInWorld(Task):
     worlds: Worlds | None = None
 
     def of_run(self, seed: int) -> Task:
-        """Return the task in the world of the run with this seed."""
+        """Return the version of the task for the run with this seed."""
         return self if self.worlds is None else self.worlds.of_run(seed)
 
     def to(self, device: str | torch.device) -> Task:
