@@ -54,7 +54,7 @@ class Server(Protocol):
         """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent."""
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the model that a client merges half-way through its job, given the job's ``start_version``."""
+        """Return the model that a client merges during its job, and its mixing weight; None if it merges none."""
 
 
 def untrue_answer(server: Server, answer: object, before: int) -> str | None:

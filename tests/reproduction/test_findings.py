@@ -337,7 +337,10 @@ def test_the_readme_shows_the_first_table():
 def test_what_the_readme_says_first_stands_in_its_tables():
     said = " ".join(README.partition("**What we found**")[2].partition("\n## ")[0].split())
     fixed, tuned = ([float(row[column].split(" ")[0].replace("−", "-")) for row in LEADS] for column in (2, 3))
-    assert f"beat it by up to {max(fixed):.0f} points" in said and f"no lead in the table below exceeds {max(tuned)} points" in said
+    assert (
+        f"beat it by up to {max(fixed):.0f} points" in said
+        and f"no lead in the table below exceeds {max(tuned)} points" in said
+    )
     behind = {row[0]: number for row, number in zip(LEADS, tuned, strict=True) if number < -1}
     assert list(behind) == ["KUIPER, bias 1", "FedADT"] and {round(number) for number in behind.values()} == {-5}
     claims, *counts = of_kinds((ROOT / "docs/results.md").read_text())["trained"]
