@@ -45,7 +45,7 @@ def largest_step(answer: Any) -> None:
 
 @exercise("14.3", "The mean square of a buffer")
 def mean_square(answer: Any) -> None:
-    """Compare the answer with the mean square of a buffer's mean update, over all buffers of different clients."""
+    """Compare the answer with the squared mean update of a buffer, averaged over all sets of M distinct clients."""
     for updates, size in (([-1.0, 0.0, 1.0], 2), ([3.0, 1.0, -1.0, -3.0], 2), ([2.0, 5.0, -4.0], 3), ([1.0, 2.0], 1)):
         means = [np.mean(buffer) for buffer in itertools.combinations(updates, size)]
         expect_close(

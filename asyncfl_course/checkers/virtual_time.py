@@ -72,7 +72,7 @@ def four_papers(answer: Any) -> None:
 
 @exercise("01.3", "Who reports how often")
 def reports(answer: Any) -> None:
-    """Compare the answer with :func:`.report_rates`, and explain the error if it consists of shares of a slot."""
+    """Compare the answer with :func:`.report_rates`; recognise an answer that gives shares of a slot instead."""
     cases = (
         (np.array([1.0] * 6 + [8.0] * 2), 3, "reports × duration is the share of a slot; shares must add up to 3"),
         (np.array([2.0] * 10), 5, "alike clients are busy half of the time, so each reports once in four units"),

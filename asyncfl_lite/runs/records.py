@@ -111,7 +111,7 @@ def _as_json_has_it(value: Any) -> Any:
 
 
 def _with_numbers(value: Any) -> Any:
-    """Turn words for numbers that are not finite back into numbers, as the inverse of :func:`_as_json_has_it`."""
+    """Turn the words for infinities and NaN back into numbers; the inverse of :func:`_as_json_has_it`."""
     if isinstance(value, Mapping):
         return {name: _with_numbers(held) for name, held in value.items()}
     return NOT_FINITE.get(value, value) if isinstance(value, str) else value

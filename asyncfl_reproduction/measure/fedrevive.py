@@ -1,4 +1,4 @@
-"""FedRevive's numbers that recorded runs do not contain.
+"""Our measurements for FedRevive's published numbers that recorded runs do not provide.
 
 Without training: staleness at the paper's scale, the schedules of β, the operations of its model. On short runs of
 small models, the same every time: how good the proxies are (Table 2), what each part of an update does (Fig. 4).

@@ -25,7 +25,7 @@ NUMBERS = ["seeds", "mean", "low", "high", "unit"]
 
 
 def decided(recorded: Recorded) -> pd.DataFrame:
-    """Return one row per claim and headline of a tier, with its verdicts, and with numbers for headlines.
+    """Return one row per claim and one per headline of a tier: verdicts and, for headlines, their differences.
 
     The columns are id, verdict, fixed (the verdict at the fixed server rate) and the numbers. Numbers are a headline's
     difference with its interval; claims, which rest on several, have none.
