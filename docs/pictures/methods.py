@@ -16,7 +16,7 @@ SENTENCES = {
     "fedadam": "FedAdam is FedAvg with Adam on the server.",
     "oort": "Oort runs FedAvg's rounds. It prefers fast clients with large losses, and always tries some new clients.",
     "fedasync": "The server mixes every client's model into the global model. A stale model gets less weight.",
-    "fedasmu": "FedASMU is FedAsync with a second download: half-way through a job, the client merges a newer model.",
+    "fedasmu": "FedASMU extends FedAsync. Half-way through a job, the client merges a newer global model into its own.",
     "fedbuff": "The server makes a version from every M updates, no matter which clients sent them.",
     "ca2fl": "CA²FL is FedBuff with a memory of every client's latest update, so that absent clients count, too.",
     "fadas": "FADAS is FedBuff with an adaptive optimiser (AMSGrad) on the server.",
