@@ -92,7 +92,7 @@ def reports(answer: Any) -> None:
 
 @exercise("01.4", "Two remedies")
 def two_remedies(answer: Any) -> None:
-    """Check which remedy makes updates fresher, and under which one the server hears stragglers more often."""
+    """Check which remedy makes updates fresher, and which one lets the server hear from stragglers more often."""
     asked = 'Two names are asked for, each "faster" or "fewer".'
     fresher, heard = words(answer, 2, ("faster", "fewer"), asked)
     wrong = []

@@ -76,7 +76,7 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
 
 
 def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
-    """Return the verdict on a plan's question; a sure lead above the plan's margin holds even if it is below a point.
+    """Return the verdict on a plan's question, judged by the plan's own margin.
 
     A plan chooses its own margin. Where all of its interval lies above that, the claim holds, however small it is.
     """

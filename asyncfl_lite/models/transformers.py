@@ -193,7 +193,7 @@ class Bert(TransformerSpec):
     """BERT that classifies by its first token: untrained, or a checkpoint such as `minilm`."""
 
     def encoder_class(self) -> Any:
-        """Return BertModel, or the class of the checkpoint's encoder, such as RoBERTa's."""
+        """Return BertModel, or AutoModel if the encoder comes from a checkpoint."""
         with needs("text", "bert"):
             from transformers import AutoModel, BertModel
 

@@ -40,7 +40,7 @@ class SetUp:
     proposed: tuple[str, ...] = ()
 
     def layers(self, task: str, algorithm: str) -> Iterator[dict[str, Any]]:
-        """Yield the printed settings of a method on one of the paper's tasks, weakest first."""
+        """Yield the layers of a method's settings on one of the paper's tasks; each overrides the ones before it."""
         yield self.common
         yield self.tasks[task]
         yield self.methods.get(algorithm, {})

@@ -22,7 +22,7 @@ def impossible_duration(delays: object, client: int, duration: object) -> Simula
 
 
 def most_accepted(scheduling: Scheduling) -> int:
-    """Return how many updates a server may accept without a version: enough to fill any buffer 20 times."""
+    """Return how many updates a server may accept before it must make a new version."""
     return max(MOST_ACCEPTED, 20 * max(scheduling.most_in_flight, scheduling.buffer_size))
 
 

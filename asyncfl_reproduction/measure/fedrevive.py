@@ -155,7 +155,7 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
 
 
 class UpdateParts:
-    """Observer that measures the effect of a stale update, its distilled part and both on test accuracy (Figs. 4, 10).
+    """Observer of how the stale delta, the distilled delta and their sum change test accuracy (Figs. 4, 10).
 
     An observer of a run of FedRevive: from the model ``x_t`` that an update meets it tests ``x_t + η (1 - β) Δ``,
     ``x_t + η β Δ^KD`` and their sum, Eq. 3, which is the run's own next model. The paper does not say whether its
@@ -181,7 +181,7 @@ class UpdateParts:
         run.simulation.observers.append(self)
 
     def _note(self) -> Tensor | None:
-        """Distil as the method does, and keep the distilled delta, and the model and statistics from before it."""
+        """Distil as the method does; keep the distilled delta, and the model and statistics before the step."""
         server = self.run.algorithm
         buffers = None if server.buffers is None else server.buffers.clone()
         delta = self._distil()

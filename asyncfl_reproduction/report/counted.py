@@ -27,7 +27,7 @@ def proxy_divergence(recorded: Recorded, row: pd.Series, cell: str | None) -> Ou
 
 
 def compute_an_iteration(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Count ResNet-18's multiply-accumulates in a row of FedRevive's Table 3, from its number of forward passes."""
+    """Return one iteration's multiply-accumulates with ResNet-18 in a row of FedRevive's Table 3."""
     forwards = {
         "client local training": 3,
         "distillation, sequential": 3 + int(row["c"]),

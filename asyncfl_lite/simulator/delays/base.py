@@ -64,7 +64,7 @@ class UniformDelays(ClientDelays):
 
 @dataclass(frozen=True, eq=False)
 class ExponentialDelays(ClientDelays):
-    """Sums of an exponential duration with ``mean`` and a uniform one from ``low`` to ``low + width``; all (N,)."""
+    """Durations with an exponential part of mean ``mean`` and a uniform part from ``low`` to ``low + width``."""
 
     mean: np.ndarray
     low: np.ndarray
