@@ -236,17 +236,15 @@ def sources(text: str) -> dict[str, tuple[str, str, str]]:
 
 def noted(column: str, left: str, right: str) -> str:
     """What a note's column has for two cells: of *first eighth* the tuned lead in that part of the run."""
-    if column.removesuffix(ON_REAL_DATA) == "first eighth":
-        tier = "real" if column.endswith(ON_REAL_DATA) else tier_of(left, right)
-        lead = lessons.leads(left, right, tier=tier).iloc[0]
+    tier = "real" if column.endswith(ON_REAL_DATA) else None
+    column = column.removesuffix(ON_REAL_DATA)
+    if column == "first eighth":
+        lead = lessons.leads(left, right, tier=tier or tier_of(left, right)).iloc[0]
         return in_points(lead["mean"], lead["low"], lead["high"])
-    if column.endswith(ON_REAL_DATA):
-        twin = TWIN * (column != TUNED + ON_REAL_DATA)
-        return difference(left + twin, right + twin, "real")
     marks = {TUNED: "", untuned(left.split("/")[0]): TWIN, "every rate of Table 8": ALL_PRINTED}
     marks |= {"own cell": "", "fixed rates": ""}
     assert column in marks, f"{left} has no column {column!r}"
-    return difference(left + marks[column], right + marks[column])
+    return difference(left + marks[column], right + marks[column], tier)
 
 
 OLDER = " ‡"
