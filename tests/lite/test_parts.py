@@ -52,6 +52,8 @@ def test_plain_images_of_the_parts_are_apart_in_the_task_too():
         ("glyphs", {"samples": 200, "test_samples": 100, "worlds": 64}),
         ("writers", {"writers": 20, "split": "seeded"}),
         ("topics20_bags", {"samples": 200, "test_samples": 100}),
+        ("movingdigits", {"clips": 200, "test_clips": 80, "split": "seeded"}),
+        ("movingdigits_frames", {"clips": 200, "test_clips": 80, "frames": 2, "split": "seeded"}),
     ],
 )
 def test_validation_changes_what_is_tested_and_nothing_else(name, settings):
@@ -79,9 +81,14 @@ def test_the_natural_set_is_made_of_images_that_no_client_has():
     assert drawn.shape == (100, 1, 10, 10)
 
 
-def test_what_was_recorded_keeps_its_name_and_a_task_without_validation_says_so():
-    config = Config(task="overlaid_mnist")
-    assert config.hash == Config(task="overlaid_mnist", judged_on="test", task_settings={"split": "fixed"}).hash
+@pytest.mark.parametrize("task", ["overlaid_mnist", "movingdigits", "movingdigits_frames"])
+def test_what_was_recorded_keeps_its_name(task):
+    config = Config(task=task)
+    assert config.hash == Config(task=task, judged_on="test", task_settings={"split": "fixed"}).hash
+    assert config.hash != Config(task=task, task_settings={"split": "seeded"}).hash
+
+
+def test_a_task_without_validation_says_so():
     with pytest.raises(ConfigError, match=r"^judged_on: task 'overlaid_mnist' keeps no validation samples"):
         task_of(Config(task="overlaid_mnist", judged_on="validation"))
     with pytest.raises(ConfigError, match=r"^judged_on: must be 'test' or 'validation', got 'train'"):

@@ -354,15 +354,34 @@ def test_no_digit_is_in_two_of_the_sets():
     assert len({*clients, *teachers, *tests}) == 1797
     for part in (clients, teachers, tests):
         assert np.bincount(labels[part]).min() > 0.8 * len(part) / 10
-    # and the clips are made of them: the brightest frame of a clip holds one of the set's images
+    # and the clips are made of them
     task = MovingDigits(clips=40, test_clips=40).load()
-    images = motion.digits_images()[0][:, 0]
-    middle = (task.inputs[:, 0] - task.inputs.min()) * (1 / (task.inputs.max() - task.inputs.min()))
-    for clip, label in zip(middle, task.labels, strict=True):
-        windows = clip[3].unfold(0, 8, 1).unfold(1, 8, 1).reshape(-1, 64)
-        distance = torch.cdist(windows, images.flatten(1)).amin(0)
-        assert labels[int(distance.argmin())] == label // 4 and distance.min() < 0.01
-        assert int(distance.argmin()) in clients
+    shown = digits_in(task.inputs)
+    assert {*shown} <= {*clients} and (labels[shown] == task.labels.numpy() // 4).all()
+
+
+def digits_in(clips: torch.Tensor) -> np.ndarray:
+    """Return the index of the digit in each clip, found in a frame in the middle."""
+    images = motion.digits_images()[0][:, 0].flatten(1)
+    light = (clips[:, 0, 3] - clips.min()) / (clips.max() - clips.min())
+    windows = light.unfold(1, 8, 1).unfold(2, 8, 1).reshape(len(clips), -1, 64)
+    distance, index = torch.cdist(windows, images.expand(len(clips), -1, -1)).amin(1).min(1)
+    assert distance.max() < 0.01
+    return index.numpy()
+
+
+@pytest.mark.parametrize("classes", ["federated", "teachers"])
+def test_digits_that_the_seed_splits_are_in_one_part_only(classes):
+    source = MovingDigits(classes=classes, clips=800, test_clips=200, split="seeded")
+    clients, teachers, tests = (set(part.tolist()) for part in motion._split(motion.digits_images()[1].numpy()))
+    shown = {}
+    for seed in (0, 3):
+        task = source.load().of_run(seed)
+        parts = (task.samples[0], task.validation[0], task.test_inputs)
+        shown[seed] = mine, validation, tested = [set(digits_in(part).tolist()) for part in parts]
+        assert tested <= tests and not mine & validation
+        assert mine | validation <= (clients if classes == "federated" else teachers)
+    assert all(a != b for a, b in zip(shown[0], shown[3], strict=True))
 
 
 @pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])

@@ -34,8 +34,16 @@ class MovingDigitsFrames(MovingDigits):
     """Number of frames: the middles of equal parts, as in real tasks' videos. One frame shows no direction."""
 
     def load(self) -> Task:
-        """Load the task."""
-        whole, places = super().load(), ((np.arange(self.frames) + 0.5) * RECORDED_FRAMES / self.frames).astype(int)
+        """Load the task; if the seed splits the digits, they are split as for seed 0."""
+        return super().load() if self.split == "seeded" else self._seen(super().load())
+
+    def draw(self, world: int) -> Task:
+        """Make version ``world`` of the task; this number is the seed that splits the digits."""
+        return self._seen(super().draw(world))
+
+    def _seen(self, whole: Task) -> Task:
+        """Return the task with these frames of its clips alone."""
+        places = ((np.arange(self.frames) + 0.5) * RECORDED_FRAMES / self.frames).astype(int)
 
         def seen(clips: Tensor) -> Tensor:
             return clips[:, :, places].contiguous()
@@ -48,5 +56,6 @@ class MovingDigitsFrames(MovingDigits):
             name=self.title,
             inputs=seen(whole.inputs),
             test_inputs=seen(whole.test_inputs),
+            validation=None if whole.validation is None else (seen(whole.validation[0]), whole.validation[1]),
             unlabelled={name: seen_of(draw) for name, draw in whole.unlabelled.items()},
         )

@@ -11,10 +11,14 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
+from asyncfl_lite.tasks.images.parts import WORLDS, Parts, Split
 from asyncfl_lite.tasks.images.unlabelled import resize, sample, strokes, warped
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.worlds import Worlds
 
 STRAIGHT = {"right": (1, 0), "left": (-1, 0), "down": (0, 1), "up": (0, -1)}
 DIAGONAL = {"down right": (1, 1), "up left": (-1, -1), "down left": (-1, 1), "up right": (1, -1)}
@@ -103,6 +107,7 @@ class MovingDigits(TaskSource):
     """
 
     title: ClassVar[str] = "movingdigits"
+    later: ClassVar[frozenset[str]] = frozenset({"split"})
 
     classes: Literal["federated", "teachers"] = "federated"
     """Clients' 40 classes move right, left, down or up; the 40 for pre-training move diagonally."""
@@ -111,51 +116,83 @@ class MovingDigits(TaskSource):
     test_clips: int = Field(800, ge=40)
     """Number of test clips, equally many per class, of digits that no training clip shows."""
 
+    split: Split = "fixed"
+    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.parts.Split`. Either way, the digits in test clips
+    and in those for pre-training are the same for all seeds."""
+
     def load(self) -> Task:
-        """Load the task.
+        """Load the task; if the seed splits the digits, they are split as for seed 0.
 
         The digits in the test clips, in the clients' and in those for pre-training are three disjoint sets, the
         same in every run.
         """
-        images, labels = digits_images()
-        for_clients, for_teachers, for_tests = _split(labels.numpy())
-        mine = for_clients if self.classes == "federated" else for_teachers
+        if self.split == "seeded":
+            return Worlds(self.draw, WORLDS).of_run(0)
+        mine, tests = self._digits()
         rng = np.random.default_rng([0, self.classes == "teachers"])
-        ways = STRAIGHT if self.classes == "federated" else DIAGONAL
-        inputs, targets = self._clips(self.clips, images[mine], labels[mine].numpy(), ways, rng)
-        tests, test_targets = self._clips(self.test_clips, images[for_tests], labels[for_tests].numpy(), ways, rng)
-        mean, std = inputs.mean(), inputs.std()
+        train, test = self._clips(self.clips, mine, rng), self._clips(self.test_clips, tests, rng)
+        return self._task(train, test, mine[0])
+
+    def draw(self, world: int) -> Task:
+        """Make version ``world`` of the task; this number is the seed that splits the digits."""
+        rng = stream(world, "movingdigits", self.classes, "clips")
+        parts = Parts.of_two(*self._digits(), world, rng)
+        train, validation, test = (
+            self._clips(count, part, rng)
+            for count, part in (
+                (self.clips, parts.clients),
+                (self.test_clips, parts.validation),
+                (self.test_clips, parts.test),
+            )
+        )
+        return self._task(train, test, parts.unlabelled[0], validation)
+
+    def _digits(self) -> tuple[Labelled, Labelled]:
+        """Return the digits that move in the training clips, and those that move in the test clips."""
+        images, labels = digits_images()
+        for_clients, for_teachers, for_tests = map(torch.from_numpy, _split(labels.numpy()))
+        mine = for_clients if self.classes == "federated" else for_teachers
+        return (images[mine], labels[mine]), (images[for_tests], labels[for_tests])
+
+    def _task(self, train: Labelled, test: Labelled, unlabelled: Tensor, validation: Labelled | None = None) -> Task:
+        """Return the task of these clips; ``unlabelled`` holds the digits of the natural set."""
+        mean, std = train[0].mean(), train[0].std()
 
         def normalise(clips: Tensor) -> Tensor:
             return (clips - mean) / std
 
         return Task(
             name="movingdigits",
-            inputs=normalise(inputs),
-            labels=targets,
-            test_inputs=normalise(tests),
-            test_labels=test_targets,
-            num_classes=10 * len(ways),
+            inputs=normalise(train[0]),
+            labels=train[1],
+            test_inputs=normalise(test[0]),
+            test_labels=test[1],
+            validation=None if validation is None else (normalise(validation[0]), validation[1]),
+            num_classes=10 * len(self._ways),
             source="made of UCI optical recognition of handwritten digits, shipped by scikit-learn",
             unlabelled={
                 "cross": lambda n, rng: normalise(any_way(resize(mnist_images()[0], 8), n, 8, rng)),
-                "natural": lambda n, rng: normalise(warped_moving(images[mine], n, 8, rng)),
+                "natural": lambda n, rng: normalise(warped_moving(unlabelled, n, 8, rng)),
                 "synthetic": lambda n, rng: normalise(strokes_moving(8, n, 8, rng)),
             },
-            class_names=tuple(f"{digit} {way}" for digit in range(10) for way in ways),
+            class_names=tuple(f"{digit} {way}" for digit in range(10) for way in self._ways),
             licence="CC BY 4.0",
             stands_in_for="HMDB51 and UCF101" if self.classes == "federated" else "Kinetics",
         )
 
-    @staticmethod
-    def _clips(
-        count: int, images: Tensor, digits: np.ndarray, ways: dict[str, tuple[int, int]], rng: np.random.Generator
-    ) -> tuple[Tensor, Tensor]:
+    @property
+    def _ways(self) -> dict[str, tuple[int, int]]:
+        """Name of each direction -> the step from a frame to the next."""
+        return STRAIGHT if self.classes == "federated" else DIAGONAL
+
+    def _clips(self, count: int, digits: Labelled, rng: np.random.Generator) -> Labelled:
         """Return ``(count, 1, 8, 16, 16)`` clips and their classes, digit × 4 + direction, in random order."""
+        images, labels = digits[0], digits[1].numpy()
+        ways = np.array(list(self._ways.values()))
         classes = rng.permutation(np.arange(count) % (10 * len(ways)))
-        of_digit = [np.flatnonzero(digits == digit) for digit in range(10)]
+        of_digit = [np.flatnonzero(labels == digit) for digit in range(10)]
         places = np.array([rng.choice(of_digit[digit]) for digit in classes // len(ways)])
-        steps = np.array(list(ways.values()))[classes % len(ways)] * speeds(count, 8, rng)[:, None]
+        steps = ways[classes % len(ways)] * speeds(count, 8, rng)[:, None]
         return moving(images[torch.from_numpy(places)], steps, 8, rng), torch.from_numpy(classes)
 
 
