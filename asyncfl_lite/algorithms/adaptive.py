@@ -1,4 +1,4 @@
-"""Common base of methods with an adaptive server optimiser: moving averages of the mean update and its square."""
+"""Base class of methods with an adaptive server optimiser: moving averages of the mean update and its square."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AdaptiveStep(FedBuff):
         beta2: float = Field(0.99, ge=0, lt=1)
         """β₂, the fraction of v that an aggregation keeps."""
         eps: float = Field(1e-8, ge=0)
-        """Number added to the root of v; each method has its own default."""
+        """Number added to the root of v; FedAdam has a larger default."""
 
     settings: Settings
 

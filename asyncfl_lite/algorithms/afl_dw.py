@@ -52,7 +52,7 @@ class AFLDW(Algorithm):
         s_max: float = Field(75.0, gt=0)
         """Staleness at which the cosine schedule is ½; the schedule reaches 1 at twice this staleness."""
         beta_rate: float = Field(0.005, ge=0)
-        """r of the linear and the exponential schedule."""
+        """Rate r of the linear and exponential schedules."""
         beta_span: float = Field(150.0, gt=0)
         """Staleness at which the stepwise schedule is 1; the authors' code takes 1.5 M_c / M."""
         beta_constant: float = Field(0.5, ge=0, le=1)

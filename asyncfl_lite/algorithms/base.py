@@ -74,7 +74,7 @@ class Algorithm(ABC):
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
     """Names of the attributes that change from update to update; a subclass adds its own."""
     about: ClassVar[About] = About()
-    """The method's labels in tables and pictures, and its declared costs."""
+    """The method's labels in tables and figures, and its declared costs."""
 
     class Settings(registry.Settings):
         """The default settings class, with no options; a method that has options defines its own."""
@@ -88,32 +88,32 @@ class Algorithm(ABC):
 
     @property
     def proximal(self) -> float:
-        """Return the weight μ of the proximal term μ/2 ‖w - x_{t_i}‖² in the clients' loss."""
+        """Weight μ of the proximal term μ/2 ‖w - x_{t_i}‖² in the clients' loss."""
         return 0.0
 
     @property
     def correction_once(self) -> bool:
-        """Return whether clients apply their correction once, after training, instead of at every step."""
+        """Whether clients apply their correction once, after training, instead of at every step."""
         return False
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the extra reports that clients must send: names from :data:`.ON_REQUEST`."""
+        """Extra reports that clients must send: names from :data:`.ON_REQUEST`."""
         return frozenset()
 
     @property
     def held_out(self) -> float:
-        """Return the fraction of training samples that the server keeps as its labelled set, away from clients."""
+        """Fraction of the training samples that the server keeps as its labelled set, away from clients."""
         return 0.0
 
     @property
     def midway(self) -> float | None:
-        """Return the fraction of a job after which its client merges the newest model; None if it never does."""
+        """Fraction of a job after which its client merges the newest model; None if it never does."""
         return None
 
     @property
     def moves_by_itself(self) -> bool:
-        """Return whether the global model moves even if every update is zero, as with distillation."""
+        """Whether the global model moves even if every update is zero, as with distillation."""
         return False
 
     def __init__(self, *, buffer_size: int = 1, server_lr: float = 1.0, bn_mode: str = "avg", **settings: Any) -> None:
@@ -187,7 +187,7 @@ class Algorithm(ABC):
         return control
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the model that a client merges during its job, and its mixing weight; None if it merges none."""
+        """Return the model that a client merges during its job, with the mixing weight; None for no merge."""
         return None
 
     def flush(self) -> bool:
@@ -236,7 +236,7 @@ class Algorithm(ABC):
         return True
 
     def state(self) -> dict[str, Any]:
-        """Return the state that :meth:`restore` loads: tensors and plain values, by name of attribute."""
+        """Return the state that :meth:`restore` loads: tensors and plain values, by attribute name."""
         saved = {name: getattr(self, name) for name in self.state_names}
         return {**saved, "rejections": [tuple(row) for row in self.rejections]}
 
@@ -275,7 +275,7 @@ class Algorithm(ABC):
 
 
 def make_algorithm(name: str, **settings: Any) -> Algorithm:
-    """Make the method called ``name``, with its options.
+    """Make the method called ``name`` with the given settings.
 
     Args:
         name: one of ``asyncfl-lite list``.

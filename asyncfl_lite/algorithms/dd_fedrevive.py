@@ -53,13 +53,13 @@ class DDFedRevive(MultiTeacher):
         """Adam's weight decay; the authors' code uses some for FedRevive, and none for this method."""
         auxiliary: float = Field(1 / 7, gt=0, lt=1)
         """Share of all training samples that the server keeps: a sixth of what is left to the clients, which is the
-        16.7% of §3.1 (6,000 and 36,000 samples of CIFAR-10 in the authors' code)."""
+        16.7% in §3.1 (6,000 and 36,000 samples of CIFAR-10 in the authors' code)."""
 
     settings: Settings
 
     @property
     def held_out(self) -> float:
-        """Return the share of training samples that the server keeps."""
+        """Share of all training samples that the server keeps."""
         return self.settings.auxiliary
 
     def begin(self) -> tuple[ClassProxies, Pool]:

@@ -52,7 +52,7 @@ class FADAS(AdaptiveStep):
         bias_correction: bool = False
         """Correct the averages' bias as the authors' code does: η_t / (1 - β₁^t) and √v̂ / √(1 - β₂^t)."""
         delay_adaptive: bool = False
-        """Whether η_t falls for stale buffers, by ``da_rule``; False steps by η whatever the staleness."""
+        """Whether η_t falls for stale buffers, by ``da_rule``; if False, it is η whatever the staleness."""
         da_rule: Literal["min_inv", "divide"] = "min_inv"
         """η_t for stale buffers: min(η, 1/τ_max) as in the paper, or η/τ_max as in the authors' code."""
         tau_c: int = Field(1, ge=0)

@@ -59,24 +59,24 @@ class FedAC(AdaptiveStep):
         beta2: float = Field(0.9, ge=0, lt=1)
         """β₂, the fraction of v that an aggregation keeps."""
         fedac_fresh: Literal["one", "floor", "cos_x"] = "one"
-        """r of a fresh update, for which x_t - x_{t_i} is zero: 1, 0.1, or the cosine with x_t itself."""
+        """Weight r of a fresh update, for which x_t - x_{t_i} is zero: 1, ``floor``, or the cosine with x_t itself."""
         correction: Literal["per_step", "once", "off"] = "per_step"
         """Clients apply C - C_i at every step, once after training, or never. Beside AdamW on digits, a correction at
         every step ends 9 points above none at a clients' rate of 0.01, and 6 points below at 0.002 (the cells
         methods/adamw of the tier compare, ten seeds). At 0.1, far too large a rate for AdamW, it ends 48 below."""
         floor: float = Field(0.1, gt=0, le=1)
-        """Smallest r."""
+        """Smallest weight r of an update."""
 
     settings: Settings
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the extra report that clients must send: their mean gradient, unless corrections are off."""
+        """Extra report that clients must send: their mean gradient, or none if corrections are off."""
         return frozenset() if self.settings.correction == "off" else frozenset({"mean_gradient"})
 
     @property
     def correction_once(self) -> bool:
-        """Return whether clients apply their correction once, after training."""
+        """Whether clients apply their correction once, after training."""
         return self.settings.correction == "once"
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
@@ -87,7 +87,7 @@ class FedAC(AdaptiveStep):
         self._control_sum = torch.zeros_like(self.x)
 
     def control_sent(self) -> Tensor | None:
-        """Return the server's ``(d,)`` control variate C."""
+        """Return the server's ``(d,)`` control variate C; None if corrections are off."""
         return None if self.settings.correction == "off" else self.control
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ class FedAC(AdaptiveStep):
         return control - self.controls[client] if client in self.controls else control
 
     def agreement(self, update: Update) -> float:
-        """Return r_i: the cosine of the update and the model's movement since the job's start, at least ``floor``."""
+        """Return r_i: the cosine between the update and the model's movement during the job, at least ``floor``."""
         chosen = self.settings
         movement = self.x - self.start_of(update)
         if not movement.any():

@@ -66,10 +66,10 @@ class FedADT(MixingMethod):
         """Number of labelled samples in a minibatch of distillation; the only batch size that the paper prints is 32
         (§V-A)."""
         kd_lr: float | None = Field(None, ge=0)
-        """Learning rate of distillation by SGD; none means the clients' rate at this version. 0 gives FedAsync with
-        mixing 1."""
+        """Learning rate of distillation by SGD; none means the clients' rate at the current version. 0 gives FedAsync
+        with mixing 1."""
         tau_kd: int = Field(1, ge=0)
-        """Models up to this staleness are mixed in as they are."""
+        """Staleness up to which models are mixed in without distillation."""
         kl_dir: Literal["forward", "reverse"] = "forward"
         """Direction of the KL term: KL(teacher ‖ student), as printed, or the reverse."""
         kd_t2: bool = False
@@ -79,7 +79,7 @@ class FedADT(MixingMethod):
 
     @property
     def held_out(self) -> float:
-        """Return the share of training samples that the server keeps as its labelled set."""
+        """Share of the training samples that the server keeps as its labelled set."""
         return self.settings.kd_fraction
 
     def weight_of(self, update: Update) -> float:
@@ -100,7 +100,7 @@ class FedADT(MixingMethod):
 
     @property
     def distill_lr(self) -> float:
-        """Return the learning rate of distillation at this version."""
+        """Learning rate of distillation at the current version."""
         return self.context.client_lr(self.version) if self.settings.kd_lr is None else self.settings.kd_lr
 
     def distilled(self, student: Tensor, buffers: Tensor | None) -> Tensor:

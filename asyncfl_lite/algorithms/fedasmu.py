@@ -56,9 +56,9 @@ class FedASMU(MixingMethod):
         sigma: float = Field(0.5, ge=0)
         """σ, the exponent by which ξ falls with staleness; 0 ignores staleness."""
         gamma: float = Field(1.0, ge=0)
-        """γ, the factor of φ; 0 switches off what clients merge half-way."""
+        """γ, the factor of φ; 0 switches off merging on clients."""
         upsilon: float = Field(1.0, ge=0)
-        """υ; above 1, clients do not merge models that are hardly newer."""
+        """υ, which lowers φ for models that are hardly newer; φ is 0 for one at most υ² - 1 versions newer."""
         merge_at: float | None = Field(0.5, ge=0, lt=1)
         """Fraction of a job after which its client merges a newer model; none for never."""
 
@@ -66,7 +66,7 @@ class FedASMU(MixingMethod):
 
     @property
     def midway(self) -> float | None:
-        """Return the fraction of a job after which its client merges a newer model."""
+        """Fraction of a job after which its client merges a newer model; None if it never does."""
         return self.settings.merge_at
 
     def weight_of(self, update: Update) -> float:

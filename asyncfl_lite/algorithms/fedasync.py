@@ -46,11 +46,11 @@ class FedAsync(MixingMethod):
         mixing: float = Field(0.6, ge=0, le=1)
         """The paper's α, the mixing weight of a fresh model."""
         staleness_function: Literal["poly", "constant", "hinge"] = "poly"
-        """The paper's s: poly (1 + τ)^-a, constant 1, or hinge."""
+        """The paper's s: ``poly``, which is (1 + τ)^-a; ``constant``, which is 1; or ``hinge``."""
         poly_a: float = Field(0.5, ge=0)
         """a of ``poly``, the exponent by which the weight falls with staleness; 0 is constant."""
         hinge_a: float = Field(10.0, gt=0)
-        """a of ``hinge``, whose weight is 1 / (a (τ - b) + 1) above staleness b; larger falls faster."""
+        """a of ``hinge``, whose weight is 1 / (a (τ - b) + 1) above staleness b; a larger a makes it fall faster."""
         hinge_b: float = Field(4.0, ge=0)
         """b of ``hinge``, the staleness up to which the weight is 1."""
         rho: float = Field(0.0, ge=0)
@@ -60,7 +60,7 @@ class FedAsync(MixingMethod):
 
     @property
     def proximal(self) -> float:
-        """Return the weight ρ of the proximal term in the clients' loss."""
+        """Weight ρ of the proximal term in the clients' loss."""
         return self.settings.rho
 
     def mixing_weight(self, tau: int) -> float:

@@ -58,9 +58,9 @@ class FedEcho(FedBuff):
         """Options of FedEcho."""
 
         distill_set: str = "cross"
-        """Which of the task's unlabelled sets: cross, natural or synthetic."""
+        """Name of the task's unlabelled set on which the server distils, such as cross, natural or synthetic."""
         distill_samples: int = Field(2000, ge=1)
-        """``|U|``, how many unlabelled samples the server holds."""
+        """``|U|``, the number of unlabelled samples on the server."""
         distill_lr: float = Field(3e-6, ge=0)
         """η_d, the learning rate of distillation; 0 gives FedBuff."""
         distill_unit: Literal["epochs", "steps"] = "epochs"
@@ -74,11 +74,11 @@ class FedEcho(FedBuff):
         adam_state: Literal["reset", "persist"] = "reset"
         """Whether Adam's averages start anew at each aggregation or persist; the paper does not say."""
         distill_bn: Literal["frozen", "train"] = "frozen"
-        """Whether the student's BatchNorm uses its stored running statistics or its batches' own while it distils."""
+        """Whether the student's BatchNorm, in distillation, uses stored running statistics or each minibatch's own."""
         teacher_avg: Literal["logits", "probs"] = "logits"
-        """What is averaged over clients: logits (Alg. 1, line 13), or probabilities (the paper's Appendix B)."""
+        """Outputs averaged over clients: logits (Alg. 1, line 13), or probabilities (the paper's Appendix B)."""
         alpha_scope: Literal["batch", "sample"] = "batch"
-        """Whether α goes by the teacher's mean entropy over a batch, as Eq. 4 prints it, or by each sample's own."""
+        """Whether α depends on the teacher's mean entropy over a batch, as in Eq. 4, or on each sample's entropy."""
         alpha_min: float = Field(0.2, ge=0, le=1)
         """α_min, the weight of the KL term where the teacher is certain (Eqs. 3 and 4, §5.1)."""
         alpha_max: float = Field(0.8, ge=0, le=1)
@@ -90,7 +90,7 @@ class FedEcho(FedBuff):
 
     @property
     def moves_by_itself(self) -> bool:
-        """Return whether distillation is on, which moves the model even if every update is zero."""
+        """Whether distillation is on, which moves the model even if every update is zero."""
         return self.settings.distill_lr > 0 and self.settings.distill_q > 0
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
@@ -104,7 +104,7 @@ class FedEcho(FedBuff):
 
     @property
     def logits(self) -> dict[int, Tensor]:
-        """Predictions of every client's latest model; reading them computes those of newly arrived models."""
+        """Predictions of every client's latest model; reading this property computes those of newly arrived models."""
         if self._heard:
             found = dict(zip(self._heard, self._predictions(list(self._heard.values())), strict=True))
             kept = {client: rows for client, rows in self._logits.items() if client not in found}

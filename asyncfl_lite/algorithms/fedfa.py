@@ -20,7 +20,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedfa")
 class FedFa(Algorithm):
-    """Mean of the latest client models, new at each arrival (Xu et al. 2024; reimplemented).
+    """Mean of the latest client models, updated at each arrival (Xu et al. 2024; reimplemented).
 
     ``x ← (1/|Q|) Σ x_q`` over a first-in-first-out queue Q of the latest client models. With a queue of one
     it is FedAsync of full weight.
@@ -60,7 +60,7 @@ class FedFa(Algorithm):
         queue_length: int = Field(10, ge=1)
         """Number of entries in the queue; no source states FedFa's, so the default is FedADT's buffer size, 10."""
         queue: Literal["model", "delta"] = "model"
-        """What the queue holds: models, or deltas, whose mean is added to the global model."""
+        """Kind of entries in the queue: models, or deltas, whose mean is added to the global model."""
         warmup: Literal["partial", "wait"] = "partial"
         """Until the queue is full: use the mean of the entries so far, or make no new version."""
 

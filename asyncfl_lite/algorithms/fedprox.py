@@ -46,5 +46,5 @@ class FedProx(FedAvg):
 
     @property
     def proximal(self) -> float:
-        """Return the weight of the proximal term in the clients' loss."""
+        """Weight μ of the proximal term in the clients' loss."""
         return self.settings.mu

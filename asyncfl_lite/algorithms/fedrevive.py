@@ -73,7 +73,7 @@ class FedRevive(MultiTeacher):
         proxy: Literal["estimated", "true"] = "estimated"
         """Class proportions of clients: the paper's proxies from probes, or the true ones (its Appendix B ablation)."""
         t_est: int = Field(2, ge=1)
-        """How many of a client's uploads are probed."""
+        """Number of a client's first uploads that are probed."""
         t_probe: float = Field(0.8, gt=0)
         """Temperature of a probe's softmax."""
         probes: int = Field(64, ge=1)
@@ -101,16 +101,18 @@ class FedRevive(MultiTeacher):
         snippet_count: int = Field(1000, ge=1)
         """For text: number of snippets drawn from that set at the start of a run."""
         alpha_target: float = Field(1.0, ge=0)
-        """α_target, the weight in Eq. 4 of the term by which teachers recognise the classes asked for."""
+        """α_target, the weight in Eq. 4 of the target term, which favours inputs that teachers recognise as the
+        requested classes."""
         alpha_feat: float = Field(0.003, ge=0)
         """α_feat, the weight in Eq. 4 of the distance from real features (Table 6, CIFAR-10). 0 spares clients the
         report of their feature statistics."""
         alpha_adv: float = Field(0.1, ge=0)
-        """α_adv, the weight in Eq. 4 of the adversarial term, by which teachers and global model differ."""
+        """α_adv, the weight in Eq. 4 of the adversarial term, which favours inputs on which the teachers and the global
+        model differ."""
         feat_norm: Literal["l2", "l2sq"] = "l2"
-        """Norm of the feature term: the authors' code's norms, or the paper's square."""
+        """Norm of the feature term: L2 norms, as in the authors' code, or the squared norm, as in the paper."""
         label_draw: Literal["uniform", "proxy"] = "uniform"
-        """Classes to synthesise: uniform, or by the teachers' mean class proportions."""
+        """Distribution of the classes to synthesise: uniform, or the teachers' mean class proportions."""
         meta: Literal["sgd", "adam"] = "sgd"
         """Meta-update: the paper's Reptile step, or the authors' code's Adam."""
         meta_rate: float = Field(0.2, ge=0, le=1)
@@ -118,7 +120,7 @@ class FedRevive(MultiTeacher):
         pool_size: int = Field(16_000, ge=1)
         """Largest number of made-up inputs that are kept, the newest ones; the authors' code has 16,000."""
         freeze_rounds: int = Field(50, ge=0)
-        """Number of first versions that are made without synthesis; the authors' code for FEMNIST has 400."""
+        """Number of versions made without synthesis at the start; the authors' code for FEMNIST has 400."""
         synthesis_only_rounds: int = Field(100, ge=0)
         """Last version at which updates are used without distillation; the authors' code for FEMNIST has 500."""
         adversarial_from: int = Field(11, ge=1)
@@ -133,18 +135,18 @@ class FedRevive(MultiTeacher):
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the extra reports that clients must send: feature statistics, class counts, both or none."""
+        """Extra reports that clients must send: feature statistics, class counts, both or none."""
         wanted = {"features": self.settings.alpha_feat > 0, "label_counts": self.settings.proxy == "true"}
         return frozenset(name for name, needed in wanted.items() if needed)
 
     @property
     def warming_up(self) -> bool:
-        """Return whether nothing is distilled yet, because the version is at most ``synthesis_only_rounds``."""
+        """Whether nothing is distilled yet, because the version is at most ``synthesis_only_rounds``."""
         return self.version <= self.settings.synthesis_only_rounds
 
     @property
     def frozen(self) -> bool:
-        """Return whether nothing is synthesised yet, because the version is below ``freeze_rounds``."""
+        """Whether nothing is synthesised yet, because the version is below ``freeze_rounds``."""
         return self.version < self.settings.freeze_rounds
 
     def begin(self) -> tuple[ClassProxies, Pool]:

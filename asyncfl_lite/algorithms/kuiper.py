@@ -1,4 +1,4 @@
-"""KUIPER: models of waiting clients arrive in bursts, are averaged by sample count and accuracy, and are mixed in.
+"""KUIPER: waiting clients report in bursts, whose models are weighted by sample count and error and then mixed in.
 
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data",
 Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (which accuracy a client reports, whether the weights
@@ -74,30 +74,31 @@ class KUIPER(Algorithm):
         poly_a: float = Field(0.5, ge=0)
         """The paper's α, the exponent of the staleness penalty."""
         kuiper_norm: Literal["renorm", "literal", "delta"] = "renorm"
-        """Coefficients of the burst: divided by their sum, as printed in Eq. 2, or applied to ``w_i - w``."""
+        """Coefficients of the burst: divided by their sum (``renorm``), as printed in Eq. 2 (``literal``), or applied
+        to ``w_i - w`` (``delta``)."""
         t0_mode: Literal["iteration", "latency"] = "iteration"
         """Meaning of T₀: accuracy counts below this aggregation number (Eq. 2), or below this latency."""
         t0: float | None = Field(None, ge=0)
-        """T₀; none: accuracy always counts. 0: never. Aggregations are counted from 1 (Alg. 1, line 4), so with a T₀ of
-        3 it counts in the first two."""
+        """T₀, below which accuracy counts: with none, it always counts; with 0, it never does. Aggregations are counted
+        from 1 (Alg. 1, line 4), so with a T₀ of 3 accuracy counts in the first two."""
         staleness_offset: Literal[0, 1] = 0
         """Staleness assigned to a fresh model; 1 if Alg. 1 is read literally."""
         acc: Literal["received", "last_epoch", "post_eval"] = "received"
-        """Accuracy on the client's samples: of the model that it received, of its last local epoch while training, or
-        of the model that it trained."""
+        """Accuracy on the client's samples: of the model that it received, during its last local epoch, or of the
+        model that it trained."""
 
     settings: Settings
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the extra report that clients must send, if any: accuracy of the received or of the trained model."""
+        """Extra report that clients must send, if any: the accuracy of the received or of the trained model."""
         chosen = self.settings
         needed = chosen.t0 != 0 and chosen.acc != "last_epoch"  # every client reports its last epoch's accuracy
         return frozenset({self.ACCURACIES[chosen.acc]} if needed else ())
 
     @property
     def moves_by_itself(self) -> bool:
-        """Return whether Eq. 2 is used as printed, which shrinks the model even if every update is zero."""
+        """Whether Eq. 2 is used as printed, which shrinks the model even if every update is zero."""
         return self.settings.kuiper_norm == "literal"
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:

@@ -61,7 +61,7 @@ class MultiTeacher(AFLDW):
     moves_by_itself = True
     state_names = (*AFLDW.state_names, "teachers", "kd_losses")
     state_parts: ClassVar[tuple[str, ...]] = ("proxies",)
-    """Names of attributes that have a ``state()`` of their own."""
+    """Names of attributes that are saved by their own ``state()`` method."""
 
     class Settings(AFLDW.Settings):
         """Options of distillation from several teachers."""
@@ -157,7 +157,10 @@ class MultiTeacher(AFLDW):
         return self.proxies.of([teacher.client for teacher in self.teachers])
 
     def distilled_update(self) -> Tensor | None:
-        """Return Δ^KD, the model's change over K_KD distillation steps; None if off, without data, or not finite."""
+        """Return Δ^KD, the change of the model in K_KD steps of distillation, or None.
+
+        It is None if distillation is switched off, if the pool is empty, or if the change is not finite.
+        """
         chosen, pool = self.settings, self.pool
         if pool.inputs is None or not (len(pool) and chosen.k_kd and chosen.kd_lr):
             return None

@@ -1,4 +1,4 @@
-"""A table of all methods and their costs, and a measurement of each server's actual storage."""
+"""A table of all methods and their costs, and a measurement of a method's actual storage on the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedRevive's synthetic data: clients' class proportions, a generator or soft prompts, losses, a pool of samples."""
+"""FedRevive's synthetic data: clients' class proportions, a generator or soft prompts, losses, and a sample pool."""
 
 from asyncfl_lite.algorithms.synthesis.augment import cropped_and_mirrored
 from asyncfl_lite.algorithms.synthesis.generators import GeneratedInputs, ImageGenerator, VectorGenerator

@@ -85,7 +85,7 @@ def _norm(kind: type[nn.Module], channels: int) -> nn.Module:
 
 
 class GeneratedInputs:
-    """:class:`~asyncfl_lite.algorithms.synthesis.InputMaker` that is a generator network.
+    """An :class:`~asyncfl_lite.algorithms.synthesis.InputMaker` that is a generator network.
 
     Its latents are ``(B, nz)`` noise and ``(C, nz)`` class embeddings, both drawn anew and trained in every
     synthesis, as in the authors' code.

@@ -18,7 +18,7 @@ from asyncfl_lite.models.vectors import VectorModel
 
 
 class SoftPrompts:
-    """:class:`~asyncfl_lite.algorithms.synthesis.InputMaker` for text: soft prompt vectors, then snippets' embeddings.
+    """An :class:`~asyncfl_lite.algorithms.synthesis.InputMaker` for text: soft prompts, then embeddings of snippets.
 
     Args:
         spec: length of a text and number of tokens.

@@ -78,7 +78,7 @@ class ClassProxies:
         self.counts: dict[int, int] = {}
 
     def complete(self, client: int) -> bool:
-        """Return whether the client's class proportions are final, because enough of its uploads have counted."""
+        """Return whether the client's class proportions are final, because enough of its uploads have been counted."""
         return self.counts.get(client, 0) >= self.uploads
 
     def add(self, client: int, proportions: Tensor) -> None:

@@ -70,7 +70,7 @@ class Synthesis:
         return run, self.model.architecture, self.xs[0].dtype, self.xs[0].device, size, self.terms
 
     def alone(self) -> Tensor | None:
-        """Return the inputs, with the teachers computed one after another."""
+        """Return the inputs; the teachers are evaluated one after another."""
         return self.synthesiser.synthesise(self._loss, self.latents, self.labels)
 
     def _loss(self, inputs: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class Synthesis:
 
     @classmethod
     def together(cls, requests: Sequence[Synthesis]) -> list[Tensor | None]:
-        """Return each request's inputs, with all teachers computed together."""
+        """Return each request's inputs; all teachers are evaluated together."""
         return synthesised(
             [one.synthesiser for one in requests],
             lambda places, inputs: _losses([requests[place] for place in places], torch.stack(list(inputs))),

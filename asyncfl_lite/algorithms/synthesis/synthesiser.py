@@ -20,7 +20,7 @@ BETAS = (0.5, 0.999)
 
 
 class InputMaker(Protocol):
-    """Protocol of a maker of inputs from parameters and latents: a generator, or soft prompts."""
+    """Protocol for a generator or soft prompts, which make inputs from parameters and latents."""
 
     def initial(self) -> Tensor:
         """Return the ``(g,)`` initial parameters θ."""
