@@ -66,7 +66,7 @@ class Plan:
         self.columns = torch.arange(places.shape[-1]).to(device)
 
     def counts(self, step: int) -> bool:
-        """Return whether losses and hits are summed at this step, as they are if a running job is in its last epoch."""
+        """Return whether a running job is in its last epoch at this step, so that losses and hits are summed."""
         return step >= self.first_counted[step]
 
     def shares(self, step: int, like: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ class Cohort:
                 self.x[row].lerp_(midway.model, midway.weight)
 
     def _gradient(self, number: int) -> Tensor:
-        """Return ``(g, d)`` gradients of the g running jobs; update their sums of losses and correct predictions."""
+        """Return ``(g, d)`` gradients of the g running jobs; update their sums of losses and hits."""
         still, counting = self.plan.active[number], self.plan.counts(number)
         inputs, targets = self._minibatches(number, still)
         shares = self.plan.shares(number, self.x)

@@ -50,7 +50,7 @@ class LocalTraining:
     channels_last: bool = False
 
     def precision(self, device: torch.device) -> AbstractContextManager:
-        """Return the context for forward passes on ``device``: autocast to bfloat16 if that is on, otherwise none."""
+        """Return the context for forward passes on ``device``: autocast to bfloat16 if it is on, else an empty one."""
         return torch.autocast(device.type, torch.bfloat16) if self.autocast else nullcontext()
 
     @property

@@ -37,10 +37,10 @@ from asyncfl_lite.simulator.update import Outcome
 LARGEST_COHORT = 256
 """Largest number of jobs in one vectorised computation; a longer list is split, longest jobs first."""
 LARGEST_MATRIX = 2**24
-"""Largest number of entries in a cohort's matrix of parameters: larger models make smaller cohorts."""
+"""Largest number of entries in a cohort's matrix of parameters, so that larger models make smaller cohorts."""
 
 LARGEST_OF_IMAGES = 8
-"""Largest cohort on a CPU for models that work on images: the images of more jobs would not fit into its cache."""
+"""Largest cohort on a CPU for models that work on images; the images of more jobs would not fit into the cache."""
 
 
 class Trainer:

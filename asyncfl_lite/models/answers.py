@@ -13,7 +13,7 @@ from asyncfl_lite.models.stacked import chain_of, keeps_bits, shared_chain, stac
 from asyncfl_lite.models.vectors import VectorModel
 
 MODELS_AT_ONCE = 16
-"""Largest number of models in one computation: the activations of more would not fit into a CPU's cache."""
+"""Largest number of models in one computation; the activations of more would not fit into a CPU's cache."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,7 +65,7 @@ class ModelSpec(Settings):
 
 
 AXES = {"images": 3, "clips": 4, "tokens": 1}
-"""Axes of one input of each kind; numbers may have any shape."""
+"""Number of axes of one input, by kind; numbers may have any shape."""
 
 
 def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Logits(nn.Module):
-    """Wrapper of a language model that returns logits of the task's tokens only.
+    """Wrapper around a language model that returns logits of the task's tokens only.
 
     Args:
         network: of `transformers`.
@@ -37,7 +37,7 @@ class _Logits(nn.Module):
         self.vocabulary = vocabulary
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the ``(n, L, V)`` logits of each next token."""
+        """Return the ``(n, L, V)`` logits of the next token at every position."""
         given = {"inputs_embeds" if inputs.is_floating_point() else "input_ids": inputs}
         return self.network(**given, use_cache=False).logits[..., : self.vocabulary]
 
@@ -47,7 +47,7 @@ class CausalLM(TransformerSpec):
     """Causal language model: a small untrained Qwen2, or a checkpoint such as `smollm2`."""
 
     lora_rank: int | None = Field(None, ge=1)
-    """Rank of LoRA: train and send only low-rank matrices beside every linear layer; none: all weights."""
+    """Rank of LoRA: train and send only low-rank matrices beside the linear layers; none: all weights."""
     gguf_file: str | None = None
     """Name of the GGUF file in the checkpoint's folder, if its weights are in one; ``smollm2`` has its own."""
 

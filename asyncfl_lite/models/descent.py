@@ -20,7 +20,7 @@ from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.models.vectors import VectorModel
 
 AdamState = tuple[Tensor, Tensor, int]
-"""Both running averages, each ``(d,)``, and their number of steps."""
+"""Running averages of the gradient and of its square, each ``(d,)``, and the number of steps so far."""
 
 
 class Optimiser(NamedTuple):

@@ -48,7 +48,7 @@ class LSTM(ModelSpec):
     width: int = Field(64, ge=1)
     """Number of hidden units in each layer; LEAF's model for Shakespeare has 256."""
     layers: int = Field(2, ge=1)
-    """Number of LSTM layers, one on another."""
+    """Number of LSTM layers, stacked on one another."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for sequences of ``input_shape = (L,)`` tokens; no dropout."""

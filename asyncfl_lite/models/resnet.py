@@ -18,7 +18,7 @@ RESNETS = {"resnet18": (2, 2, 2, 2), "resnet26": (3, 3, 3, 3), "resnet34": (3, 4
 
 
 def layout(total: int, stages: int) -> tuple[int, ...]:
-    """Divide ``total`` blocks among stages as a known ResNet does, or evenly, with extra ones in middle stages."""
+    """Divide ``total`` blocks among stages as a known ResNet does, or evenly, with extra ones in the middle stages."""
     for known in RESNETS.values():
         if (sum(known), len(known)) == (total, stages):
             return known
@@ -60,7 +60,7 @@ class ResNet(ModelSpec):
     blocks: Blocks = (1, 1, 1)
     """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Norm = "group"
-    """Normalisation layers; ``none`` is what FedRevive's authors train, from pretrained weights."""
+    """Normalisation layers; FedRevive's authors train with ``none``, from pretrained weights."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build a 3×3 convolution, the stages of torchvision's basic blocks, and a linear layer."""

@@ -52,7 +52,8 @@ REGISTERS = (nn.Sigmoid, nn.SiLU, nn.ELU)
 """Layers whose function rounds differently on numbers that do not fill a register."""
 
 LARGE = 2**17
-"""Parameters of a chain above which one model's backward pass is written out: autograd would copy gradients twice."""
+"""Number of a chain's parameters above which one model's backward pass is written out, because autograd would copy
+gradients twice."""
 
 
 class Chain(NamedTuple):

@@ -30,7 +30,7 @@ NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_ra
 """Names of the dropout options in configurations of `transformers`, all set to 0."""
 
 EAGER: dict[str, Any] = {"attn_implementation": "eager"}
-"""Attention that has a rule for `vmap`; the others have none."""
+"""Option for the kind of attention that has a rule for `vmap`; the other kinds have none."""
 
 
 class _PredictionToken(nn.Module):
@@ -99,7 +99,7 @@ class _PredictionTokenClassifier(nn.Module):
 
 
 class TransformerSpec(ModelSpec):
-    """Abstract base of the models from `transformers`: BERT, T5 and causal language models."""
+    """Abstract base class of the models from `transformers`: BERT, T5 and causal language models."""
 
     takes = "tokens"
 
@@ -166,7 +166,7 @@ class TransformerSpec(ModelSpec):
 
     @property
     def whole(self) -> TransformerSpec:
-        """Return the same network with every layer trainable, for a chain of teachers before federated training."""
+        """The same network with every layer trainable, for a chain of teachers before federated training."""
         return self.model_copy(update={"trained_layers": None})
 
     def larger(self, scale: float) -> TransformerSpec:

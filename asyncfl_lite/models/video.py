@@ -72,7 +72,7 @@ class ResNet3d(ModelSpec):
 
     @property
     def whole(self) -> ResNet3d:
-        """Return the same network with every layer trainable, for a chain of teachers before federated training."""
+        """The same network with every layer trainable, for a chain of teachers before federated training."""
         return self.model_copy(update={"trainable": "all"})
 
     def larger(self, scale: float) -> ResNet3d:

@@ -165,7 +165,7 @@ class LeNet(ModelSpec):
 
 @MODELS.register("flgo_cnn")
 class FLGoCNN(ModelSpec):
-    """FLGo's CNN (FedADT), in its layout for MNIST or in its layout for CIFAR.
+    """FLGo's CNN (FedADT), in its layout for MNIST or for CIFAR.
 
     MNIST: two padded 5×5 convolutions with 32 and 64 channels, then 512 units. CIFAR: two unpadded ones with 64 and 64
     channels, then 384 and 192 units.
@@ -216,7 +216,8 @@ class FEMNISTCNN(ModelSpec):
     scale: float = Field(1.0, gt=0)
     """Factor on the number of channels and units."""
     norm: Norm = "none"
-    """Normalisation after each convolution; the paper speaks of BatchNorm statistics, its code has no normalisation."""
+    """Normalisation after each convolution; the paper speaks of BatchNorm statistics, but its code has no
+    normalisation."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 12 pixels a side."""

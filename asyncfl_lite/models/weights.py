@@ -21,7 +21,7 @@ from asyncfl_lite.base.files import write_atomically
 WEIGHTS = "weights.safetensors"
 """File name of the weights in a result's folder."""
 OURS = {"made_by": "asyncfl_lite"}
-"""Metadata by which such a file is recognised as ours."""
+"""Metadata by which a file of weights is recognised as ours."""
 COUNTERS = "num_batches_tracked"
 """Suffix of BatchNorm's counters, which older files lack and nothing here depends on."""
 SHOWN = 3
@@ -87,7 +87,7 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
 
 
 def as_state(content: object, where: str) -> dict[str, Tensor]:
-    """Return the given state dict, or that of the given module.
+    """Return the state dict of the given module, or the given state dict as a plain dict.
 
     Raises:
         DataError: when it is something else.

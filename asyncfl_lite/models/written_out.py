@@ -19,7 +19,7 @@ ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
     nn.Tanh: torch.ops.aten.tanh_backward,
     nn.Sigmoid: torch.ops.aten.sigmoid_backward,
 }
-"""Layers that work element by element -> a function of the output's gradient and of the output."""
+"""Layer that works element by element -> ``(output's gradient, output) -> input's gradient``."""
 
 LINE = 16
 """Numbers of 4 bytes in a line of a processor's cache; matrices that begin at one are computed with the same bits."""
