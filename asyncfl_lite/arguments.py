@@ -115,7 +115,7 @@ def folder(name: str) -> str:
 
 @cache
 def registered() -> dict[str, list[str]]:
-    """Return the registered names of the package's own classes by registry, read from source without imports.
+    """Return the registered names of the package's own classes by registry, read from the source code without imports.
 
     Importing the classes would import torch, which takes seconds.
     """
@@ -128,7 +128,7 @@ def registered() -> dict[str, list[str]]:
 
 
 def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Return, as text, the method and task whose defaults ``--help`` shows, and these defaults."""
+    """Return a text that names the method and task whose defaults ``--help`` shows, and the defaults themselves."""
     from asyncfl_lite.runs.defaults import COMMON, defaults
     from asyncfl_lite.runs.fields import Fields
 

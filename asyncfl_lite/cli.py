@@ -206,7 +206,7 @@ def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _over_seeds(values: Sequence[Any]) -> str:
-    """Return the mean and standard deviation of a summary value over runs; equal values and texts stay as they are."""
+    """Return, as text, a summary value's mean and standard deviation over runs; equal values and texts appear once."""
     if len(set(values)) == 1:
         return f"{values[0]:.4f}" if isinstance(values[0], float) else str(values[0])
     if all(isinstance(value, int | float) for value in values):

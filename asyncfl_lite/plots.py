@@ -23,7 +23,8 @@ from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.style import ACCENT, NEUTRAL, VERDICT_COLOURS, use_style
 
 NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
-"""Titles of curves that are not methods: FedAvg with clients chosen by Oort, and training without federation."""
+"""Titles and colours of curves that are not methods: FedAvg with clients chosen by Oort, and training without
+federation."""
 
 OTHERS = (NEUTRAL, "#0f766e", "#9333ea", "#b45309", "#be123c", "#1e3a8a")
 """Colours of curves that are not named after a method, in the order of the curves."""

@@ -22,7 +22,7 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 AUTO = "auto"
-"""Name that stands for the best device of this machine: see :func:`actual`."""
+"""Name that stands for the best device of this machine; see :func:`actual`."""
 
 
 def actual(name: str) -> str:

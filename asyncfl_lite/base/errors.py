@@ -42,7 +42,7 @@ class SimulationError(AsyncFLError, RuntimeError):
 
 
 class DivergedError(SimulationError):
-    """Raised when every recent update of a run was refused, because its learning rates are too large."""
+    """Raised when every recent update of a run was refused, usually because its learning rates are too large."""
 
 
 class MissingLibraryError(AsyncFLError, ImportError):

@@ -119,7 +119,7 @@ LARGE = 2**30
 
 
 def fingerprint(places: Iterable[Path]) -> str | None:
-    """Return 16 hexadecimal digits that identify files by name and content, wherever they are; None if none exists.
+    """Return 16 hexadecimal digits that identify files by name and content, wherever they are; None if no file exists.
 
     If the files have more than :data:`LARGE` bytes in all, sizes and modification times stand for the contents. A
     compressed file counts as its content, so that it may be there compressed, uncompressed or both.
@@ -137,7 +137,7 @@ def fingerprint(places: Iterable[Path]) -> str | None:
 
 
 def _files_in(place: Path) -> Iterator[Path]:
-    """Yield ``place`` if it is a file, or all files below it that are not hidden, compressed ones first per folder."""
+    """Yield ``place`` if it is a file, or else all visible files below it, in each folder compressed ones first."""
     if place.is_file():
         yield place
         return

@@ -18,8 +18,8 @@ from types import ModuleType
 from asyncfl_lite.base.errors import ConfigError, reason
 
 GROUP = "asyncfl_lite"
-"""Group of entry points. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a line such
-as ``mine = "my_package.methods"``."""
+"""Name of the entry-point group. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a
+line such as ``mine = "my_package.methods"``."""
 
 _own: list[str] = []
 """Names registered from outside the package, in order."""

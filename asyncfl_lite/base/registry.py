@@ -44,7 +44,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     later: ClassVar[frozenset[str]] = frozenset()
-    """Settings that were added after results had been recorded: their defaults leave a configuration's hash as it was.
+    """Settings that were added after results had been recorded; their defaults leave a configuration's hash as it was.
     """
 
     def __init__(self, /, **values: Any) -> None:
@@ -69,7 +69,7 @@ class Settings(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Raise an error for names that are not text, also in settings that are nested in others."""
+        """Raise an error for names that are not text, even in settings that are nested in others."""
         if isinstance(content, dict):
             cls._refuse_odd_names(content)
         return handler(content)
@@ -125,7 +125,7 @@ def _written(cls: type[BaseModel]) -> list[str]:
 
 @cache
 def _wants_number(cls: type[BaseModel], name: str) -> bool:
-    """Return whether a field takes numbers but not true and false."""
+    """Return whether a field takes numbers but not true or false."""
     kinds, left = set(), [cls.model_fields[name].annotation]
     while left:
         kind = left.pop()

@@ -101,7 +101,7 @@ class Candidate:
 
     @property
     def at_least_two(self) -> int:
-        """Buffer size of at least two, or 1 for a method without buffer."""
+        """Buffer size of at least two, or 1 for a method without a buffer."""
         return max(2, self.buffer_size) if self.cls.buffered else 1
 
     @property
@@ -170,7 +170,7 @@ def small_task(num_samples: int) -> Task:
 
 
 Watch = Callable[[Update, Callable[[Update], Receipt]], Receipt]
-"""A function ``(update, receive) -> receive's return value`` that is called between clock and method."""
+"""A function ``(update, receive) -> receive's return value`` that is called between the clock and the method."""
 
 
 def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -> Algorithm:

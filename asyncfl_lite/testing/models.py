@@ -11,7 +11,7 @@ from asyncfl_lite.tasks import Task
 
 
 def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
-    """Check that a model can be trained on a task, and return which optional abilities it lacks there, and why.
+    """Check that a model can be trained on a task; return the reasons why optional abilities are missing, by ability.
 
     It makes the checks that every run makes when it starts, and checks abilities that only some runs need.
 
@@ -53,7 +53,7 @@ def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
 
 
 def _no_embeddings(model: VectorModel, spec: InputSpec) -> str:
-    """Return why a model does not accept embeddings in place of tokens; empty if it does."""
+    """Return the reason why a model does not accept embeddings in place of tokens; an empty text if it does."""
     x, _ = model.flatten()
     try:
         check_takes_embeddings(model, spec, x, table_of(model, spec, x))

@@ -1,4 +1,4 @@
-"""Checks in a small run: versions, changes in place, convergence, the schedule."""
+"""Checks in a small run: versions, late updates, changes in place, fixed points, the schedule, running statistics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BATCH_NORM = {"model": "cnn", "model_settings": {"channels": (2,), "norm": "batc
 
 
 def check_versions(make: Candidate) -> None:
-    """Check that ``on_receive`` returns True exactly for new versions, and that the model stays finite and in shape."""
+    """Check that ``on_receive`` returns True exactly for new versions, and ``x`` stays finite and keeps its shape."""
     run = make.run()
     method, first = run.algorithm, run.algorithm.x
     answers: list[object] = []

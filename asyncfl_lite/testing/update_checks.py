@@ -82,7 +82,7 @@ def check_refusals(make: Candidate) -> None:
 
 
 def _unsound(good: Update, version: int) -> dict[str, Update]:
-    """Return copies of an update that no method may accept, by their fault."""
+    """Return faulty copies of an update, which no method may accept, by kind of fault."""
     nan, infinite = good.delta.clone(), good.delta.clone()
     nan[0], infinite[-1] = float("nan"), float("inf")
     return {
