@@ -10,7 +10,7 @@ from asyncfl_lite.simulator.scheduling import Scheduling
 from asyncfl_lite.simulator.server import Server, ServerError
 
 MOST_ACCEPTED = 100
-"""Number of updates that a server may accept without making a version, whatever its buffer size."""
+"""Number of updates that every server may accept without making a version; see :func:`most_accepted`."""
 
 
 def impossible_duration(delays: object, client: int, duration: object) -> SimulationError:

@@ -1,4 +1,4 @@
-"""A simulation without training, which shows when each client trains, on which version, and how stale updates are.
+"""A simulation without training, which shows when each client trains, from which version, and how stale updates are.
 
 Delays do not depend on weights, so the clock can run alone. It uses no tensors: a server that only counts updates
 takes the place of the method.
@@ -48,7 +48,7 @@ class VersionCounter:
         return VERSION_MADE if self.filled == self.buffer_size and self.flush() else BUFFERED
 
     def flush(self) -> bool:
-        """Make a version of the buffered updates; return whether there were any."""
+        """Make a version from the buffered updates; return whether there were any."""
         if not self.filled:
             return False
         self.filled = 0

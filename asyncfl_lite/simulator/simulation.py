@@ -162,7 +162,7 @@ class Simulation:
 
     @property
     def most_versions_in_flight(self) -> int:
-        """Largest number of different versions from which clients trained at one time."""
+        """Largest number of different versions from which clients trained at the same time."""
         return self.held.most
 
     # The course of a run ------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ class Simulation:
     """Attributes that are saved unchanged."""
 
     def state(self) -> dict[str, Any]:
-        """Return clock, jobs, history and random streams as tensors and plain values, without the server's state."""
+        """Return all state but the server's: clock, jobs, history and random streams, as tensors and plain values."""
         jobs = [(due, job.state()) for due, _, job in sorted(self.heap)]
         for _, job in jobs:
             del job["start"], job["start_buffers"]  # saved once for each version
@@ -387,7 +387,7 @@ class Simulation:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore a state that :meth:`state` returned; the server must have been restored before."""
+        """Restore a state that :meth:`state` returned; the server must be restored first."""
         for name in self.PLAIN:
             setattr(self, name, state[name])
         self.jobs_of = array("q", state["jobs_of"])

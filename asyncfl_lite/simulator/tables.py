@@ -19,7 +19,7 @@ CLIENTS = ["client", "num_samples", "category"]
 
 
 class Schedule(NamedTuple):
-    """Tables that say when each client trained, and on which version.
+    """Tables that say when each client trained, and from which version.
 
     Attributes:
         updates, in_flight, clients: the tables of :class:`~asyncfl_lite.runs.results.Result` of these names.
@@ -31,7 +31,7 @@ class Schedule(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits that identify when each client was dispatched and arrived, and from which version.
+        """Hash (64 hexadecimal digits) of when each client was dispatched and arrived, and of its start version.
 
         Times are rounded to nine digits, so that the digest is the same on machines that round differently, although
         accuracies may differ there.

@@ -35,7 +35,7 @@ class ClientDelays(ABC):
 
     @cached_property
     def categories(self) -> list[str] | None:
-        """Names of the clients' categories, by client index; None if the law has no categories."""
+        """Name of each client's category, by client index; None if the law has no categories."""
         if self.category_index is None:
             return None
         return [self.category_names[index] for index in self.category_index.tolist()]
@@ -52,7 +52,7 @@ class ClientDelays(ABC):
 
 @dataclass(frozen=True, eq=False)
 class UniformDelays(ClientDelays):
-    """Durations uniform between ``low`` and ``low + width``, both (N,); a width of 0 is a fixed duration."""
+    """Durations uniform between ``low`` and ``low + width``, both (N,); a width of 0 means a fixed duration."""
 
     low: np.ndarray
     width: np.ndarray
@@ -96,7 +96,7 @@ class DelayLaw(Settings):
     """Revision of the law's numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     unit: ClassVar[str] = "time units"
-    """What one unit of virtual time means under this law, such as ``"s"``."""
+    """Unit of virtual time under this law, for example ``"s"`` for seconds."""
 
     @abstractmethod
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
@@ -117,7 +117,7 @@ DELAYS: Registry[DelayLaw] = Registry("delay")
 
 
 def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
-    """Prepare a law for clients with the given sample counts (see :meth:`DelayLaw.prepare`).
+    """Return, after a check, the delays that ``law`` prepares for clients with the given sample counts.
 
     Raises:
         ConfigError: if a user's own law lacks its unit, a ``draw``, or a category for each client.

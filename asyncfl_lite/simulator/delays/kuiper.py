@@ -28,9 +28,9 @@ class KuiperDeviceLaw(DelayLaw):
     devices: Annotated[tuple[Device, ...], Field(min_length=1)] = ("Nano", "TX2", "NX", "AGX")
     """Boards, assigned to the clients in turn; client i has ``devices[i % len(devices)]``."""
     epochs: int = Field(3, ge=1)
-    """Number of training epochs in a job; the paper has 3 (§4)."""
+    """Number of training epochs in a job; the paper uses 3 (§4)."""
     jitter: float = Field(0.0, ge=0, le=1)
-    """Relative width of the uniform distribution around the measured duration."""
+    """Relative half-width of the uniform distribution around the measured duration."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Assign each client its board, without random numbers."""

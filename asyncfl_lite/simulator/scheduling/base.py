@@ -71,11 +71,11 @@ class Scheduling(ABC):
         simulation.dispatch_idle(self.concurrency)
 
     def before_receive(self, simulation: Dispatcher, client: int) -> None:  # noqa: B027
-        """React to a report of ``client`` before the server processes it."""
+        """React to a report from ``client`` before the server processes it."""
 
     @abstractmethod
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
-        """React to a report of ``client`` after the server processed it; ``changed`` says whether it made a version."""
+        """React to a report from ``client`` after it was processed; ``changed`` says whether that made a version."""
 
     def state(self) -> dict[str, Any]:
         """Return the state that :meth:`restore` loads, as plain numbers and lists."""

@@ -145,7 +145,7 @@ class Oort(Selection):
         exploration_min: float = Field(0.2, ge=0, le=1)
         """Smallest ε."""
         clip_bound: float = Field(0.98, ge=0, le=1)
-        """Quantile of utilities at which larger ones are clipped."""
+        """Quantile of the utilities; larger utilities are clipped to it."""
         round_threshold: float = Field(10.0, ge=0, le=100)
         """Initial percentile of durations that defines the preferred duration T."""
         pacer: Literal["code", "paper"] = "code"
@@ -260,7 +260,7 @@ class Oort(Selection):
             self.threshold = paced(self.threshold, before, now, self.settings.pacer_delta, self.settings.pacer)
 
     def state(self) -> dict[str, Any]:
-        """Return the rounds, the pacer's history, and everything known about the clients."""
+        """Return the round, the pacer's state, and everything known about the clients."""
         return {name: copy.copy(getattr(self, name)) for name in self.state_names}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Random trouble of each job, drawn when it is dispatched."""
+"""Random trouble for each job, drawn when the job is dispatched."""
 
 from __future__ import annotations
 
@@ -81,7 +81,10 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
 
 
 def second_copy(job: Job, later: float) -> Job:
-    """Return a copy of a trained job that arrives ``later`` after it, without tensors, which the server never reads."""
+    """Return a copy of a trained job that arrives ``later`` units of virtual time after the original.
+
+    The copy has no tensors, since the server never reads it.
+    """
     tensors: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
     outcome = dataclasses.replace(job.done, **tensors)
     return dataclasses.replace(

@@ -13,7 +13,7 @@ from asyncfl_lite.simulator.scheduling import Burst, DispatchBeforeAggregation, 
 
 @singledispatch
 def after_lost(policy: Scheduling, simulation: Dispatcher, client: int) -> None:
-    """Let a policy react when the server gives up on a job of ``client``, as it reacts to a refused report.
+    """Let a policy react to a job of ``client`` that the server gives up on, just as to a refused report.
 
     So a lost job counts as a report of a round, and its client waits with the others of a burst. A round or a burst
     ends when no client is in flight any more.

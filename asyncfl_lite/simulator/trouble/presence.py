@@ -56,7 +56,7 @@ class Presence:
         self.advance(time)
 
     def _draw_first(self, available: float, away: float, clients: Sequence[int], seed: int) -> None:
-        """Draw from the steady state which clients are present at time 0, and when each one next comes or leaves."""
+        """Draw, from the steady state, which clients are present at time 0 and when each one next comes or leaves."""
         rng = stream(seed, "trouble: presence")
         for client in clients:
             there = rng.random() < available / (available + away)

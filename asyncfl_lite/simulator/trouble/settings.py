@@ -30,8 +30,8 @@ class Trouble(Settings):
     late: float = Field(3.0, gt=1)
     """Factor on the duration of a job whose client crashes."""
     partial: float = Field(0.0, ge=0, le=1)
-    """Probability that a job does only part of its local work: a uniformly drawn share of its minibatch steps, at least
-    one. Its duration is the same share of the usual one."""
+    """Probability that a client does only part of a job: a uniformly drawn share of its minibatch steps, at least one.
+    The job's duration is the same share of the usual one."""
     duplicate: float = Field(0.0, ge=0, le=1)
     """Probability that an update arrives a second time; the time in between is drawn like a job's duration."""
     damage: float = Field(0.0, ge=0, lt=1)
@@ -39,9 +39,9 @@ class Trouble(Settings):
     time_out: float | None = Field(None, gt=0)
     """Virtual time after dispatch at which the server gives up on a job; later arrivals are discarded."""
     available: float | None = Field(None, gt=0)
-    """Mean length of a client's presence, exponentially distributed. A client that leaves loses its job."""
+    """Mean of the exponentially distributed length of a client's presence. A client that leaves loses its job."""
     away: float | None = Field(None, gt=0)
-    """Mean length of a client's absence, exponentially distributed."""
+    """Mean of the exponentially distributed length of a client's absence."""
     trace: Path | None = None
     """CSV file (client,from,until) of the times at which clients are present, instead of ``available`` and ``away``;
     relative to the working folder."""

@@ -27,7 +27,7 @@ from asyncfl_lite.simulator.trouble.settings import Trouble
 from asyncfl_lite.simulator.update import Receipt
 
 MOST_LOST_IN_A_ROW = 10_000
-"""Abort a run without horizon after this many consecutive lost jobs (scaled up if losses are frequent)."""
+"""Smallest number of consecutive lost or damaged jobs that ends a run without a horizon; more if losses are likely."""
 
 
 class TroubledSimulation(Simulation):
@@ -119,7 +119,7 @@ class TroubledSimulation(Simulation):
     # Clients that come and go -------------------------------------------------------------------------------
 
     def _come_and_go(self, until: float) -> None:
-        """Process clients that come and leave up to ``until`` (or now, if later); clients that come may fill slots."""
+        """Process clients that come or leave up to ``until``, or up to now if later; those that come may fill slots."""
         happened = self._present.presence.advance(max(until, self.clock))
         for client, comes in happened:
             if comes:
@@ -243,7 +243,7 @@ class TroubledSimulation(Simulation):
     # Saving -------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return the state of the base class, plus that of presence, second copies and trouble's random streams."""
+        """Return the base class's state and the states of presence, second copies and the random streams of trouble."""
         return {
             **super().state(),
             "unfilled": self.unfilled,
