@@ -30,8 +30,8 @@ from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
-"""Largest number of operations per sample in a forward pass for training in cohorts; larger models fill a core alone.
-"""
+"""Largest number of operations, per sample in a forward pass, of models that ``cohort="auto"`` trains in cohorts;
+larger models fill a core alone."""
 
 
 def as_config(given: Config | Mapping[str, Any]) -> Config:

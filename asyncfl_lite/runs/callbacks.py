@@ -10,7 +10,7 @@ from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 
 OnVersion = Callable[[Any], None]
 OnEvaluate = Callable[[Any, dict[str, float]], None]
-"""Type of callbacks: see :func:`asyncfl_lite.runs.run.run`. The first argument is the
+"""Types of the two callbacks; see :func:`asyncfl_lite.runs.run.run`. The first argument is the
 :class:`asyncfl_lite.runs.run.Run`, which calls them and so is not imported here."""
 
 

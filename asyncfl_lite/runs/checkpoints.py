@@ -99,7 +99,7 @@ def _read_identity(path: Path) -> Identity:
 
 
 def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
-    """Describe which recorded settings differ from the wanted ones; empty if none were recorded."""
+    """Return, as text, the recorded settings that differ from the wanted ones; empty if none were recorded."""
     if not isinstance(found, Mapping):
         return ""
     names = [name for name in wanted if found.get(name) != wanted[name] and name not in NOT_IN_HASH]
@@ -113,7 +113,7 @@ def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
 
 
 def _what_differs(found: Identity, identity: Identity) -> str:
-    """Describe why a checkpoint does not belong to this run; empty if it does."""
+    """Return the reason why a checkpoint does not belong to this run; empty if it does belong to it."""
     other = found.get("config_hash") != identity["config_hash"]
     if other and (told := _settings_that_differ(found.get("config"), identity.get("config", {}))):
         return f"configuration ({told})"

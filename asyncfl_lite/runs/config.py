@@ -32,12 +32,12 @@ from asyncfl_lite.tasks.partitions import PARTITIONS
 NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
 """Settings that change how a run is carried out, but not its result."""
 IN_HASH_IF_SET = {"autocast", "judged_on", "trouble"}
-"""Settings added after results had been recorded: their default leaves the hash as it was."""
+"""Settings added after results had been recorded; their defaults leave the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data are stored, not which data they are."""
 
 Seed = create_model("Seed", __base__=Settings, seed=(int, Fields.model_fields["seed"]))
-"""A seed alone: if a checked configuration gets another seed, only the seed needs checking."""
+"""Settings with only a seed, since only the seed needs checking if a checked configuration gets another one."""
 
 
 class Config(Fields):
@@ -194,7 +194,7 @@ class Config(Fields):
 
     @property
     def hash(self) -> str:
-        """12 hexadecimal digits that identify the settings on which the run's results depend."""
+        """Hash (12 hexadecimal digits) of the settings on which the run's results depend."""
         as_they_were = {key for key in IN_HASH_IF_SET if getattr(self, key) == type(self).model_fields[key].default}
         whole = self.model_dump(mode="json")
         hashed = {key: value for key, value in whole.items() if key not in NOT_IN_HASH | as_they_were}

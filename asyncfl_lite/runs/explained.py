@@ -24,7 +24,7 @@ class Explained(NamedTuple):
 
 
 def explained(config: Any) -> Iterator[Explained]:
-    """Yield each value of a :class:`.Config` with its origin, such as the strongest layer of defaults that has it.
+    """Yield each value of a :class:`.Config` with its origin, for example the strongest layer of defaults that has it.
 
     A given value that equals the default counts as the default, since the configuration is the same. A value that
     follows from given ones, such as a concurrency of at most ``clients``, counts as given.

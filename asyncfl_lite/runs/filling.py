@@ -48,7 +48,7 @@ def _defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _filled_group(group: str, filled: Mapping[str, Any], given: Mapping[str, Any], base: Mapping[str, Any]) -> Any:
-    """Return user settings merged over the defaults, if the defaults belong to the chosen class.
+    """Return a group's given settings, merged over the defaults if these belong to the chosen class.
 
     Settings that are given with the name of a model or a law are complete; without it, they are added to the defaults.
     """

@@ -57,7 +57,7 @@ def result_of(run: SavedRun, seconds: float, cpu_seconds: float, stopped: str | 
 def _summary(
     run: SavedRun, curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame, stopped: str | None
 ) -> dict[str, Any]:
-    """Return the run's summary by name: final scores, counts, staleness and digests."""
+    """Return the run's summary: final scores, counts, staleness and digests, by name."""
     weights = run.algorithm.x.detach().cpu().contiguous()
     return {
         **curve_summary(curve),

@@ -94,7 +94,7 @@ class _Course:
             return self._greenlet.parent.switch()
 
     def result(self, seconds: float, ended: Callable[[Run, Result], None] | None) -> Result | None:
-        """Make a finished run's result, pass it to ``ended`` if given, and return it; None if either of them fails."""
+        """Make a finished run's result, pass it to ``ended`` if given, and return it; None if either step fails."""
         try:
             result = self.run.result(seconds, self.server_seconds + self.run.training_seconds)
             if ended is not None:
@@ -235,7 +235,7 @@ def finish_in_turn(
     *,
     progress: Shown = False,
 ) -> list[Result]:
-    """Run all runs that the functions ``begin`` make, in lockstep if they train in cohorts, otherwise one by one.
+    """Make runs with the functions in ``begin`` and finish them, in lockstep if they train in cohorts, else one by one.
 
     Large models gain nothing from training together, and several of them may not fit into memory at once.
 

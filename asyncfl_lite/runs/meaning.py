@@ -1,4 +1,4 @@
-"""The code and the libraries on which a run's numbers depend: their revisions and versions."""
+"""Revisions of the code, and versions of the libraries, on which a run's numbers depend."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from asyncfl_lite.base.errors import ConfigError, shown
 
 
 class Run(Protocol):
-    """The part of :class:`asyncfl_lite.runs.run.Run` that this module needs, which cannot import the class itself."""
+    """The part of :class:`asyncfl_lite.runs.run.Run` that this module uses but cannot import."""
 
     config: Any
     algorithm: Any
@@ -97,7 +97,7 @@ class Progress:
         return f", about {in_words((now - began) * (1 - done) / (done - done_then))} left"
 
     def _done(self) -> float:
-        """Return the fraction of all runs' work that is done, by versions or by clock, whichever is further."""
+        """Return the fraction of all runs' work that is done, by versions or by clock, whichever is further along."""
         return sum(map(_done, self.runs)) / len(self.runs)
 
 

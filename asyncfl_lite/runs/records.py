@@ -118,7 +118,7 @@ def _with_numbers(value: Any) -> Any:
 
 
 def _digest_of_record(record: Mapping[str, Any]) -> str:
-    """Return the digest of a record, except for its entry ``digest``, independent of the file's layout."""
+    """Return the digest of a record without its entry ``digest``; the file's layout does not affect it."""
     return digest(json.dumps({name: value for name, value in record.items() if name != "digest"}, sort_keys=True))
 
 
@@ -176,7 +176,7 @@ def check_free(
 
 
 def _other_run(record: Mapping[str, Any], config: Config, own_task: str | None, data: Mapping[str, str]) -> str:
-    """Describe the other run that a record belongs to; empty if it belongs to this run."""
+    """Return, as text, which other run a record belongs to; empty if it belongs to this run."""
     try:
         recorded = Config.from_mapping(record["config"])
     except ConfigError:

@@ -85,7 +85,7 @@ class Result:
 
     @property
     def is_constant_answer(self) -> bool:
-        """Whether the final model predicts one class for every sample, see :func:`.is_constant_answer`."""
+        """Whether the final model predicts one class for every test sample; see :func:`.is_constant_answer`."""
         return is_constant_answer(self.summary)
 
     @property

@@ -77,7 +77,7 @@ class SavedRun(JoinedRun):
             self.save()
 
     def resume(self) -> bool:
-        """Load the state from the run's checkpoint; return whether a usable one exists."""
+        """Load the state from the run's checkpoint; return whether there was a usable checkpoint."""
         if self.checkpoint is None:
             return False
         saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
@@ -92,7 +92,7 @@ class SavedRun(JoinedRun):
         return saved is not None
 
     def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
-        """Write the result into the folder of the run's checkpoint, if it has one, and delete the checkpoint."""
+        """Write the result into the folder of the run's checkpoint, if there is one, and delete the checkpoint."""
         if self.checkpoint is not None:
             result.save(self.checkpoint.parent, force=force, weights=weights)
             self.remove_checkpoints()

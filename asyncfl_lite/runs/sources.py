@@ -23,9 +23,9 @@ from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.tasks import Task
 
 OWN = "own data"
-"""Kind of the data of a user's own task; other kinds are named after groups of settings."""
+"""Name of the kind of data in a user's own task; other kinds are named after groups of settings."""
 WEIGHTS = "own weights"
-"""Kind of the data of a state dict from which a run starts."""
+"""Name of the kind of data in a state dict from which a run starts."""
 TENSORS = ("inputs", "labels", "test_inputs", "test_labels", "owners", "kinds")
 
 

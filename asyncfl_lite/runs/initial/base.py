@@ -22,7 +22,7 @@ class Initialiser(Settings):
     """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     costly: ClassVar[bool] = False
-    """Whether it trains a model, which is then kept for other runs (:mod:`asyncfl_lite.runs.initial.remembered`)."""
+    """Whether ``build`` trains a model, which is kept for other runs (:mod:`asyncfl_lite.runs.initial.remembered`)."""
 
     @property
     def held_out(self) -> float:

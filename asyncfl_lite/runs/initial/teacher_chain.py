@@ -26,7 +26,7 @@ from asyncfl_lite.tasks import TASKS, Task, TaskSource
 
 
 def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
-    """Return L_KD: squared errors of ``(n, …, C)`` logits, summed or averaged over classes, averaged over the rest.
+    """Return L_KD, squared errors of ``(n, …, C)`` logits, summed or averaged over classes and averaged over the rest.
 
     With ``sum``, it is ``‖z_t - z_s‖²`` as KUIPER prints it. With ``mean``, it is the mean squared error, as the paper
     calls it, and C times smaller.
@@ -47,9 +47,9 @@ class TeacherChain(Initialiser):
     """Task whose training set belongs to the server, such as ``kinetics`` for ``hmdb51``; clients keep all samples of
     their own task, and the last linear layer is drawn anew for their classes unless ``reinitialise_last`` is False."""
     task_settings: dict[str, Any] = Field(default_factory=dict)
-    """Settings of that task."""
+    """Settings of the server's task."""
     teachers: tuple[dict[str, Any], ...] = ()
-    """For each model before the clients', largest first: its differences from ``model_settings``. If empty, they are
+    """Differences from ``model_settings`` of each model before the clients', largest first. If empty, these models are
     larger versions of the clients' model: the first twice as large (ResNet-34 for ResNet-18), the others in between."""
     teaching_assistants: int = Field(1, ge=0)
     """Number of models between the first and the clients'; Table 3 compares 0 to 3. With ``teachers``, it follows from
@@ -70,9 +70,9 @@ class TeacherChain(Initialiser):
     class_weight: float = Field(0.5, ge=0, le=1)
     """Weight α of the loss on labels; the squared error has the weight 1 - α. The paper prints no value."""
     over_classes: Literal["mean", "sum"] = "mean"
-    """Reduction of a sample's squared errors: with the mean, α means the same for any number of classes."""
+    """Reduction of squared errors over classes; with the mean, α has the same meaning for any number of classes."""
     reinitialise_last: bool = False
-    """Draw the last linear layer anew, as the paper does if clients have other classes than the server."""
+    """Whether to draw the last linear layer anew, as the paper does if clients and server have different classes."""
 
     @model_validator(mode="before")
     @classmethod

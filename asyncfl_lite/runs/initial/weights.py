@@ -21,7 +21,7 @@ class WeightsInitial(Initialiser):
     """Weights from a file, or those passed as ``run(config, weights=…)``."""
 
     file: Path | None = None
-    """File of safetensors, file of ``torch.save(module.state_dict(), path)``, or folder of a saved result."""
+    """Safetensors file, file written by ``torch.save(module.state_dict(), path)``, or folder of a saved result."""
     leave_out: tuple[str, ...] = Field(())
     """Prefixes of parameters that keep their random values, such as ``fc.`` for another task's classes."""
 
