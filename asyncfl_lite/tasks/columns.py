@@ -15,8 +15,8 @@ USUAL_LABELS = ("label", "labels", "target", "class")
 """Common names of label columns, which the user need not give."""
 
 Named = str | Sequence[str] | None
-"""Column names: one column whose cells hold a whole input each; several columns of one number each; or None, to find
-out."""
+"""Column names: one column whose cells hold a whole input each; several columns of one number each; or None, to choose
+them automatically."""
 
 
 def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Tensor, Tensor | np.ndarray]:

@@ -42,7 +42,7 @@ class TaskData:
 
     @property
     def own_places(self) -> np.ndarray:
-        """``(k,)`` int64 indices of the clients' training samples; these are all samples if :attr:`places` is None."""
+        """Indices, ``(k,)`` int64, of the run's training samples in ``inputs``; all if :attr:`places` is None."""
         return np.arange(len(self.labels)) if self.places is None else self.places
 
     @property

@@ -94,7 +94,7 @@ class _Trial:
             raise self._refused("evaluate", "a dict with the numbers 'accuracy' and 'loss'", found)
 
     def scores_of_classes(self, outputs: Tensor, predict: Callable[[Tensor], Tensor]) -> None:
-        """Raise an error if a task counts by class, and its counts or class logits do not cover every class."""
+        """Raise an error if a task counts by class but its counts or class logits do not cover every class."""
         found = self._call("evaluate_classes", predict)
         if found is None:
             return

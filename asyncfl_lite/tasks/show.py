@@ -89,7 +89,7 @@ def _clients_in_words(task: TaskData, parts: Parts) -> str:
 
 
 def label_histogram(task: TaskData, parts: Parts) -> np.ndarray | None:
-    """Count the samples of each class at each client, ``(N, C)``; of each kind if a sample has many labels.
+    """Count each client's samples by class, ``(N, C)``, or by kind if a sample has many labels.
 
     None where samples have neither one label nor a kind.
     """

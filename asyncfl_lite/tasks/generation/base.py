@@ -26,7 +26,7 @@ from asyncfl_lite.tasks.text.sequences import IGNORED, SequenceTask
 NUMBER = re.compile(r"-?(?:\d[\d,]*\.?\d*|\.\d+)")
 
 LARGEST_OUTPUT = 2**27
-"""Most logits in memory at a time while testing: half a GB of float32."""
+"""Largest number of logits in memory at a time while testing: half a GB of float32."""
 
 
 def final_number(text: str) -> Decimal | None:

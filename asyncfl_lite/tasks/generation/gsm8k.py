@@ -24,7 +24,7 @@ CALCULATOR = re.compile(r"<<.*?>>")
 """Pattern of the calculator notes in GSM8K's answers."""
 
 MOST_STEPS_COUNTED = 8
-"""Answers with at least this many lines are one kind."""
+"""Largest number of steps that is counted; longer solutions count as this many."""
 
 GSM8K_HOW = (
     "get train.jsonl and test.jsonl of github.com/openai/grade-school-math and name the folder in task_settings "
@@ -37,7 +37,7 @@ MATHINSTRUCT_HOW = (
 
 
 def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
-    """Read given text fields of every object in a file with a JSON list, or with one JSON object per line.
+    """Read the given text fields of every object in a file that holds a JSON list, or one JSON object per line.
 
     Raises:
         DataError: naming the place of an object that lacks one of them.

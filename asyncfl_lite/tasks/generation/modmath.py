@@ -23,12 +23,12 @@ KINDS = {
     "twice {b}": lambda a, b: a + 2 * b,
     "shares {b}": lambda a, b: a % b if b > 1 else None,
 }
-"""Endings of problems, with their answers for numbers from 0 to 9; the last asks for a remainder."""
+"""Endings of problems, with functions that compute the answers; the last ending asks for a remainder."""
 
 HELD_OUT = 1000
-"""Number of problems that no client has and that are not tested."""
+"""Number of problems that are kept from both the clients and the test set."""
 QUESTION_LENGTH = 26
-"""Characters in a question; shorter ones are padded with spaces in front."""
+"""Number of characters in a question; shorter questions are padded with spaces in front."""
 
 
 def characters() -> LanguageTokens:

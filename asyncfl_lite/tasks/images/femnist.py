@@ -195,5 +195,5 @@ class FEMNIST(ImageFiles):
 
 
 def _part(written: Written, which: np.ndarray) -> Written:
-    """Return the samples at given indices, or where ``(n,)`` bools are true."""
+    """Return the samples at the given indices, or where the ``(n,)`` bools are true."""
     return tuple(one[which] for one in written)

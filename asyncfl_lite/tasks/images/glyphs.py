@@ -21,7 +21,7 @@ from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
 
 GRAIN = 6
-"""Independent values per side of a random field: the fineness of shapes."""
+"""Number of independent values per side of a random field; more of them make finer shapes."""
 OWN_PART = 0.6
 """Weight of a look's own part, relative to 1 for the part that all looks of a class share."""
 STRANGERS = 200
@@ -108,9 +108,9 @@ class Glyphs(TaskSource):
     looks: int = Field(6, ge=1)
     """Number of shapes per class, which are similar but not the same."""
     clutter: float = Field(0.5, ge=0)
-    """Strength of the shape of no class that is laid over each image; the image's own has 1."""
+    """Strength of the shape of no class that is laid over each image; the image's own shape has strength 1."""
     noise: float = Field(0.1, ge=0)
-    """Standard deviation of the noise on every pixel; shapes go from 0 to 1."""
+    """Standard deviation of the noise on every pixel; shapes have values from 0 to 1."""
     side: Literal[8, 10, 12] = 12
     """Pixels per side."""
     samples: int = Field(8000, ge=2)
@@ -207,7 +207,7 @@ class Glyphs50(Glyphs):
     looks: int = Field(2, ge=1)
     """Number of shapes per class, which are similar but not the same."""
     clutter: float = Field(0.3, ge=0)
-    """Strength of the shape of no class that is laid over each image; the image's own has 1."""
+    """Strength of the shape of no class that is laid over each image; the image's own shape has strength 1."""
     samples: int = Field(4000, ge=2)
     """Number of training images, equally many per class."""
 

@@ -43,12 +43,12 @@ class ImageFiles(TaskSource):
     about: ClassVar[dict[str, Any]]
     """Fields of the task that do not depend on the files, such as ``source`` and ``licence``."""
     not_another: ClassVar[frozenset[str]] = frozenset()
-    """Data sets with the same images, which cannot serve as its ``cross`` set."""
+    """Data sets with the same images, which cannot serve as the task's ``cross`` or ``natural`` set."""
 
     folder: str | None = None
-    """Folder of data sets; by default the variable ASYNCFL_DATA, else ~/.cache/asyncfl_lite."""
+    """Folder of data sets; by default the one that ASYNCFL_DATA names, else ~/.cache/asyncfl_lite."""
     download: bool = False
-    """Download the data if they do not exist locally."""
+    """Whether to download data that do not exist locally."""
     side: int | None = Field(None, ge=8)
     """Pixels per side; None for the original size."""
     samples: int | None = Field(None, ge=1)
@@ -56,14 +56,15 @@ class ImageFiles(TaskSource):
     test_samples: int | None = Field(None, ge=1)
     """Number of test images, balanced over classes, always the same ones; None for all."""
     cross: Other
-    """FedEcho's unlabelled set of another data set."""
+    """Images for FedEcho's unlabelled set from another data set."""
     natural: Literal["warped", Other]
     """FedEcho's set of natural images; ``warped`` are the task's own training images, distorted."""
     generated: str | None = None
     """Folder of generated images for the synthetic set, in the data folder or as a path; None for drawn strokes or
     shapes."""
     augment: bool = False
-    """Crop and mirror training images at random. No paper says whether it does; FedRevive's code does on CIFAR."""
+    """Whether to crop and mirror training images at random. No paper says whether it does; FedRevive's code does on
+    CIFAR."""
     later: ClassVar[frozenset[str]] = frozenset({"split"})
     split: Split = "fixed"
     """Way to split the training images: see :data:`~asyncfl_lite.tasks.images.parts.Split`. Where the seed splits them,

@@ -29,7 +29,7 @@ def channel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def number_names(classes: int) -> tuple[str, ...]:
-    """Return the numbers from 0 as class names, padded with zeros to the same width."""
+    """Return the numbers 0 to ``classes`` - 1 as class names, padded with zeros to the same width."""
     return tuple(f"{label:0{len(str(classes - 1))}d}" for label in range(classes))
 
 

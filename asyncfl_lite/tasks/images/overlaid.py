@@ -58,7 +58,7 @@ class OverlaidMNIST(TaskSource):
     overlay: float = Field(0.35, ge=0, lt=1)
     """Weight of the other digit, relative to 1 for the digit itself."""
     noise: float = Field(0.3, ge=0)
-    """Standard deviation of the pixels' noise, relative to that of the plain images' pixels."""
+    """Standard deviation of the noise on every pixel, in standard deviations of the plain images' pixels."""
     copies: int = Field(2, ge=1)
     """Number of times that each digit occurs, each time under another digit and with other noise: 4,000 times as many
     training samples, 1,000 times as many test samples. Copies of a digit may go to different clients."""
@@ -127,7 +127,7 @@ class OverlaidPairs100(TaskSource):
     overlay: float = Field(0.35, ge=0, lt=1)
     """Weight of the other pair, relative to 1 for the pair itself."""
     noise: float = Field(0.3, ge=0)
-    """Standard deviation of the pixels' noise, relative to that of the plain images' pixels."""
+    """Standard deviation of the noise on every pixel, in standard deviations of the plain images' pixels."""
     samples: int = Field(10_000, ge=100)
     """Number of training pairs, made of 1,437 digits."""
     test_samples: int = Field(2_000, ge=100)

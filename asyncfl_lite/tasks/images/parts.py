@@ -19,7 +19,7 @@ SHARE = 0.1
 
 
 WORLDS = 64
-"""Number of ways to split the images; the run with seed s has the split of s modulo this number."""
+"""Number of ways to split the images; the run with seed s uses split number s modulo this number."""
 
 Split = Literal["fixed", "seeded"]
 """``fixed``: one split into training and test images for all seeds; nothing is kept for validation, and the natural

@@ -125,7 +125,7 @@ class CIFAR100(TorchvisionImages):
 
 @TASKS.register("stl10")
 class STL10(TorchvisionImages):
-    """STL-10: 96×96 colour images made 32×32, in 10 classes (5,000 training, 8,000 test).
+    """STL-10: 96×96 colour images scaled to 32×32, in 10 classes (5,000 training, 8,000 test).
 
     torchvision reads the files.
 

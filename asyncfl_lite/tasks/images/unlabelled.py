@@ -84,7 +84,7 @@ def moved(
 
 
 def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-    """Draw random images, rotate, shear, scale and shift each, and erase a random rectangle of it.
+    """Draw random images; rotate, shear, scale and shift each one, and erase a random rectangle in it.
 
     The turn is up to 45°, scale 0.7 to 1.3, shear up to 0.4, shift up to a fifth of the side; the
     rectangle takes 10% to 40% of each side.

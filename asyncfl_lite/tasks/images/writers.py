@@ -1,4 +1,4 @@
-"""Digits in generated handwriting, with one writer per client, as the papers use FEMNIST."""
+"""Digits in generated handwriting, with one writer per client, as FedRevive uses FEMNIST."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def thickened(images: Tensor, by: np.ndarray) -> Tensor:
 
 @TASKS.register("writers")
 class Writers(TaskSource):
-    """MNIST digits in generated handwriting, one per writer; stand-in for FEMNIST.
+    """MNIST digits rewritten in each writer's generated handwriting; stand-in for FEMNIST.
 
     A writer owns the images in its handwriting.
 
@@ -59,13 +59,13 @@ class Writers(TaskSource):
     writers: int = Field(200, ge=1)
     """Number of writers; a client of the partition ``natural`` is one of them."""
     samples: int = Field(40, ge=1)
-    """Training images per writer; after all 4,000 images, they are used again in another handwriting."""
+    """Number of training images per writer; once all digits are used, they are used again in another handwriting."""
     side: Literal[10, 14, 28] = 14
     """Pixels per side; MNIST's own images have 28."""
     overlay: float = Field(0.0, ge=0, lt=1)
     """Weight of another writer's digit laid over each, relative to 1 for the digit itself."""
     noise: float = Field(0.0, ge=0)
-    """Standard deviation of the pixels' noise, relative to that of the plain images' pixels."""
+    """Standard deviation of the noise on every pixel, in standard deviations of the plain images' pixels."""
 
     split: Split = "fixed"
     """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.parts.Split`. The handwritings then also depend on

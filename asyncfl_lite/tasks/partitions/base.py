@@ -22,7 +22,7 @@ class Partition(Settings):
     """Abstract base of partitions; a new one defines ``assign`` and is registered."""
 
     revision: ClassVar[int] = 1
-    """Revision of the partition's numbers; increase it when their meaning changes, to make older results outdated."""
+    """Revision of the partition's numbers; increase it when they change meaning, to mark older results as outdated."""
 
     needs_owners: ClassVar[bool] = False
     """Whether samples are split by their owners, not by label."""
@@ -137,7 +137,7 @@ def checked_parts(partition: Partition, parts: object, num_clients: int, num_sam
 
 
 def sizes_of(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the number of samples of each of N clients, (N,) int64."""
+    """Return each client's number of samples, (N,) int64."""
     return np.fromiter(map(len, parts), np.int64, len(parts))
 
 

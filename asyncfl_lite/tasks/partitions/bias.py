@@ -20,9 +20,9 @@ class BiasPartition(Partition):
     """
 
     bias: float = Field(0.5, ge=0, le=1)
-    """Non-IID bias, from 0 (IID) to 1 (each group has its own labels alone); KUIPER's figures vary it."""
+    """Non-IID bias, from 0 (IID) to 1 (each group has only its own labels); KUIPER's figures vary it."""
     groups: int | None = Field(None, ge=1)
-    """Number of groups of clients and labels, at most the number of clients; none for as many as clients."""
+    """Number of groups of clients and labels, at most the number of clients; None for one group per client."""
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ class NoniidBias(BiasPartition):
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return (G, G) probabilities: ``bias`` for the own group, and the rest spread over all groups' clients."""
+        """Return (G, G) probabilities: ``bias`` for the label's own group, and the rest spread over all clients."""
         anywhere = group_sizes / group_sizes.sum()
         return self.bias * np.eye(len(group_sizes)) + (1 - self.bias) * anywhere
 

@@ -207,9 +207,9 @@ class DirichletWrap(Partition):
     shares_samples = True
 
     alpha: Alpha = 0.5
-    """Concentration; with a smaller one, a client's samples are of fewer classes. FedRevive has 0.5 (§3)."""
+    """Concentration; with a smaller one, a client's samples are of fewer classes. FedRevive uses 0.5 (§3)."""
     samples_per_client: int = Field(350, ge=1)
-    """Number of samples that a client holds, if its classes have so many; FedRevive has 350 (§3)."""
+    """Number of samples that a client holds, if its classes have that many; FedRevive uses 350 (§3)."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices, ``samples_per_client`` unless its classes have fewer."""
@@ -242,7 +242,7 @@ class DirichletWrap(Partition):
 
 
 def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield the samples that clients take from a class, in chunks of clients.
+    """Yield chunks of clients, each as a slice, with the samples that these clients take from a class.
 
     Args:
         samples: ``(n,)``, dealt out in random order. Where too few are left for the next client, all are shuffled and

@@ -31,7 +31,7 @@ class NoniidBiasPart(NoniidBias):
     of: int | None = Field(None, ge=1)
     """Number of clients in the whole federation; None for the run's own number, so that no client is left out."""
     chosen: Literal["first", "random"] = "first"
-    """Choice of the clients in the run: 0, 1, …, or others for each seed."""
+    """Choice of the run's clients: the first ones (0, 1, …), or random ones for each seed."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""

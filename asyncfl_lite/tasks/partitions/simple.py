@@ -40,7 +40,7 @@ class Natural(Partition):
     needs_owners = True
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return the indices of each chosen owner; samples of other owners are left out."""
+        """Return the indices of each chosen owner's samples; samples of other owners are left out."""
         num_owners = kinds.max() + 1
         if num_clients > num_owners:
             raise ConfigError(f"clients: must be at most the {num_owners} owners, got {num_clients}")

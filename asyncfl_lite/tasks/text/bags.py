@@ -18,7 +18,7 @@ from asyncfl_lite.tasks.text.unlabelled import written
 from asyncfl_lite.tasks.worlds import Worlds
 
 SPECIAL = 3
-"""Number of first tokens that do not occur."""
+"""Number of special tokens at the start of the vocabulary; they do not occur in documents."""
 
 
 class Weighing:
@@ -45,7 +45,7 @@ class Weighing:
         return counts[:, SPECIAL:].numpy()
 
     def __call__(self, documents: Tensor) -> Tensor:
-        """Return ``(n, vocabulary - 3)`` float32 tf-idf vectors, standardised by the training vectors."""
+        """Return ``(n, vocabulary - 3)`` float32 tf-idf vectors, standardised by the training mean and deviation."""
         vectors = self.tfidf.transform(self._counts(documents)).toarray()
         return (torch.from_numpy(vectors.astype(np.float32)) - self.mean) / self.std
 
@@ -77,9 +77,9 @@ class Topics20Bags(Topics20):
     on_topic: float = Field(0.8, ge=0, le=1)
     """Probability that a word belongs to one of its document's topics, not to the common language."""
     mixture: float = Field(0.002, gt=0)
-    """Concentration of the Dirichlet law of a document's topics; the class is that of the topic with most weight."""
+    """Concentration of the Dirichlet law of a document's topics; the topic with the most weight decides the class."""
     sides: int = Field(5, ge=1, le=50)
-    """Number of topics in a class, each with frequent words of its own, so that no single word tells a class."""
+    """Number of topics in a class, each with frequent words of its own, so that no single word reveals the class."""
     worlds: int = Field(64, ge=1, le=1024)
     """Number of worlds; the run with seed s is in world s modulo this number."""
 

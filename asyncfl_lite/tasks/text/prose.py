@@ -13,7 +13,7 @@ SOURCE = "the Python language reference, shipped by CPython in pydoc_data.topics
 LICENCE = "PSF License Version 2"
 
 NO_PROSE = re.compile(r"\||[*=~^.+|-]{3,}")
-"""Pattern of lines under headings and around tables."""
+"""Pattern of the drawn lines under headings and around tables, which are not prose."""
 
 
 @lru_cache(maxsize=1)

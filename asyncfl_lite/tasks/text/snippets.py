@@ -27,7 +27,7 @@ HOW_TO_GET = (
 
 @TASKS.register("topics20_snippets")
 class Topics20Snippets(Topics20):
-    """Documents on other topics than those of `topics20`, tested on its test set.
+    """Documents on topics other than those of `topics20`, tested on its test set.
 
     They are those of its cross set, labelled with their topics.
 

@@ -30,13 +30,13 @@ class PydocTopics(TaskSource):
     """
 
     topics: int = Field(12, ge=2, le=20)
-    """Number of classes: the topics with most prose."""
+    """Number of classes: the topics with the most prose."""
     words: int = Field(15, ge=5)
     """Number of words in a passage."""
     length: int = Field(32, ge=8)
     """Number of tokens that a model reads, including its prediction token."""
     vocabulary: int = Field(1000, ge=100)
-    """Largest number of tokens of its tokeniser."""
+    """Largest number of tokens of the task's tokeniser."""
 
     def load(self) -> Task:
         """Load the task: every fifth passage is a test sample; passages on the remaining topics are unlabelled."""
@@ -112,7 +112,7 @@ class Pairs(TaskSource):
 
 @TASKS.register("topics20")
 class Topics20(TaskSource):
-    """Generated documents of 64 words in 20 topics; stand-in for 20 Newsgroups.
+    """Generated documents of 64 words on 20 topics; stand-in for 20 Newsgroups.
 
     The order of the words does not matter.
 
@@ -133,7 +133,7 @@ class Topics20(TaskSource):
     on_topic: float = Field(0.5, ge=0, le=1)
     """Probability that a word belongs to one of its document's topics, not to the common language."""
     mixture: float = Field(0.05, gt=0)
-    """Concentration of the Dirichlet law of a document's topics; the class is the topic with most weight."""
+    """Concentration of the Dirichlet law of a document's topics; the class is the topic with the most weight."""
 
     def load(self) -> Task:
         """Load the task, with unlabelled sets of more documents (``natural``) and of other topics (``cross``)."""

@@ -110,7 +110,7 @@ class MovingDigits(TaskSource):
     later: ClassVar[frozenset[str]] = frozenset({"split"})
 
     classes: Literal["federated", "teachers"] = "federated"
-    """Clients' 40 classes move right, left, down or up; the 40 for pre-training move diagonally."""
+    """Set of 40 classes: the clients' (right, left, down or up), or those for pre-training (diagonal motion)."""
     clips: int = Field(2000, ge=40)
     """Number of training clips, equally many per class."""
     test_clips: int = Field(800, ge=40)

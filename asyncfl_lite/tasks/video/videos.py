@@ -45,17 +45,17 @@ class VideoFolder(TaskSource):
     how: ClassVar[str]
 
     folder: str | None = None
-    """Folder of data sets, or the data set's own."""
+    """Folder of data sets, or the data set's own folder."""
     cache: str | None = None
-    """Folder for decoded clips; none: the data set's folder."""
+    """Folder for decoded clips; None for the data set's folder."""
     frames: int = Field(8, ge=1)
     """Number of frames in a clip, evenly spaced over the video."""
     side: int = Field(112, ge=8)
     """Size of a frame: the shorter side is scaled to it, and the middle square is kept."""
     precision: Literal["float32", "float16"] = "float32"
-    """Precision of the clips in memory; resnet3d computes in its weights' precision from either."""
+    """Precision of the clips in memory; resnet3d computes in its weights' precision either way."""
     clips_per_class: int | None = Field(None, ge=1)
-    """Number of clips of each class, the first in the split file; None for all."""
+    """Number of clips of each class, the first ones in the split file; None for all."""
 
     def files(self) -> list[Path]:
         """Return the files in the data set's folder, if it exists, leaving out cached decoded clips."""
@@ -118,7 +118,7 @@ class SplitVideoFolder(VideoFolder):
     """Abstract base of video data sets with three official splits."""
 
     split: Literal[1, 2, 3] = 1
-    """Which of the authors' three splits into training and test clips."""
+    """Number of the split into training and test clips, one of the authors' three."""
 
     @property
     def part(self) -> str:
