@@ -181,7 +181,7 @@ def _grid(options: argparse.Namespace) -> int:
 
 
 def _allow(cost: Estimate, options: argparse.Namespace) -> None:
-    """Print the estimated cost of a grid, and raise an error if it is long and the user did not ask for it."""
+    """Print a grid's estimated cost; raise an error if its time is long or unknown and ``--yes`` is not given."""
     from asyncfl_reproduction.grid.cost import HOURS_UNASKED
 
     print(cost, flush=True)

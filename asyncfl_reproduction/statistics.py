@@ -91,7 +91,7 @@ def level_at(seeds: int) -> float:
 
 
 def scaled(p: float, seeds: int) -> float:
-    """Rescale a p value such that :data:`ERROR_LEVEL` is its threshold at every look."""
+    """Rescale a p value so that :data:`ERROR_LEVEL` is its threshold at every look."""
     return min(1.0, p * ERROR_LEVEL / level_at(seeds))
 
 

@@ -24,7 +24,7 @@ TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
 """Kinds of claims: about trained models; about delays and staleness; about printed numbers; true by construction; and
 the rest. Only claims of the first kind count as evidence: training could have refuted them."""
 TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
-"""Columns of the table of claims; the last one exists only if the column "printed" was checked."""
+"""Columns of the table of claims; two more follow if the column "printed" was checked."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
 
 
 def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per claim, with the verdict of the paper's own numbers and the verdict of ours.
+    """Return one row per claim, with the verdict on the paper's own numbers and the verdict on ours.
 
     The columns are id, artefact, kind, claim, paper, ours and detail. If a claim was checked in the column "printed",
     there are also ``fixed server rate`` and its detail; claims that rest on no cell with a twin have the same verdict

@@ -105,7 +105,7 @@ def _sooner_with_alpha(m: Measured) -> Finding:
 
 
 def _fail_is_ending_below(m: Measured) -> Finding:
-    """Check that runs miss their target exactly if they end below it, and name the methods with exceptions."""
+    """Check that runs miss their target if and only if they end below it, and name the cells with exceptions."""
     runs, missing, exceptions = 0, 0, []
     for _, column in COLUMNS:
         target = targets(m, column)
@@ -195,7 +195,7 @@ def _falls_least(m: Measured) -> Finding:
 
 
 def _family_lowest(m: Measured) -> Finding:
-    """Compare the families of methods by accuracy and by relative time to target (0 if a run never reaches it)."""
+    """Compare the families by accuracy and by efficiency: the best time to target over a method's own (0 if never)."""
     cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
     target = _reachable(FIG1_TARGET, m, cells["fedbuff"])
     accuracy = {method: m.by_seed(cell) for method, cell in cells.items()}

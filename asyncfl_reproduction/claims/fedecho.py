@@ -55,7 +55,7 @@ TABLE1 = {
 MOST_LONG = 5
 """Largest number of clients in the category ``long``: 10% of 50."""
 ONE_ORDER = 10
-"""Largest ratio that counts as the same order of magnitude, or a lower one."""
+"""Largest ratio to one model that still counts as of the same order of magnitude, or below."""
 MOST_MODELS = 8
 """Largest number of former global models that the paper's server holds."""
 Pairs = Iterable[tuple[str, str]]
@@ -81,7 +81,7 @@ def _in_columns(columns: Iterable[str], better: Iterable[str], worse: Iterable[s
 
 
 def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs:
-    """Return, for each method and each pair of columns, its cell in the better column and in the worse one."""
+    """Return, for each method and each pair of columns, the method's cells in the better column and in the worse."""
     return [(f"{better}/{method}", f"{worse}/{method}") for (better, worse), method in product(columns, methods)]
 
 

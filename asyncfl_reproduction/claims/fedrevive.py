@@ -41,7 +41,7 @@ def targets(m: Measured, buff: str) -> pd.Series | None:
 
 
 def target(m: Measured, buff: str) -> float | None:
-    """Return the target accuracy from FedBuff's cell ``buff``, as a mean of :func:`targets` over seeds."""
+    """Return the target accuracy from FedBuff's cell ``buff``, as the mean of :func:`targets` over seeds."""
     found = targets(m, buff)
     return None if found is None else float(found.mean())
 
@@ -62,7 +62,7 @@ def _revive_sooner_than_buff(m: Measured) -> Finding:
 
 
 def _fedavg_slowest(m: Measured) -> Finding:
-    """Check that FedAvg takes at least four times as long as FedBuff to the target, and longer than all others."""
+    """Check that FedAvg reaches the target last, and takes at least four times as long as FedBuff."""
     factors = {"fedbuff": 4.0, "afl_dw": 1.0, "dd_fedrevive": 1.0, "fedrevive": 1.0}
     return all_of(
         sooner(m, cell(d, x), cell(d, "fedavg"), cell(d, "fedbuff"), by) for d in DATA for x, by in factors.items()
@@ -174,7 +174,7 @@ def _schedules_in_bounds(m: Measured) -> Finding:
 
 
 def _table3() -> pd.DataFrame:
-    """Return the printed GFLOP of Table 3 by component, for one iteration and in total."""
+    """Return Table 3's printed GFLOP by component, for one iteration and in total, with the number of iterations."""
     table = published("FedRevive", "Table 3")
     kind = np.where(table["metric"].str.contains("over all"), "total", "iteration")
     wide = table.assign(kind=kind).pivot_table(index="component", columns="kind", values="value")

@@ -166,7 +166,7 @@ def pooled_deviation(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def short(cell: str) -> str:
-    """Return a cell's name without its paper, as it is shown in findings."""
+    """Return a cell's name without its paper, as shown in findings."""
     return cell.split("/", 1)[-1].removeprefix("table2/")
 
 

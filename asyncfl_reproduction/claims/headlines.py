@@ -52,7 +52,7 @@ def _above_best(m: Measured, ours: str, others: list[str]) -> Finding:
 
 
 def _sooner_than_best(m: Measured, column: str) -> Finding:
-    """Compare FedADT's time to target with that of the soonest baseline, judged by mean log time."""
+    """Compare FedADT's time to target with that of the fastest baseline, chosen by mean log time."""
     target, mean = fedadt.targets(m, column), {}
     for method in fedadt.BASELINES:
         times = m.times_to(f"{column}/{method}", target)
@@ -93,11 +93,11 @@ HEADLINES = [
     Headline("FA-3", "X-3", "FedADT's distillation adds to what the server's labels alone are worth", "not printed",
              lambda m: m.above(f"{COLUMN}/fedadt", fedadt.LABELS_ONLY)),
 ]  # fmt: skip
-"""The headlines, chosen from the claims and the numbers that the papers print first; their number must not change."""
+"""The headlines, chosen from the claims and the numbers that the papers print first; there must always be twelve."""
 
 
 def check_headlines(measured: Measured, searched: Measured | None = None) -> pd.DataFrame:
-    """Return the headlines with their intervals, in each column of verdicts.
+    """Return one row per headline and column of verdicts, with its verdict, interval and corrected p value.
 
     Args:
         measured: what was recorded.

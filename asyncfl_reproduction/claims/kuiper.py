@@ -41,11 +41,11 @@ FRAMES = {"hmdb51": ("1", "2", "4", "6", "8", "16", "32"), "ucf101": ("4", "8", 
 CENTRAL = {"hmdb51": "8", "ucf101": "32"}
 """Frames per clip in Fig. 16."""
 NEAR_CHANCE = 0.05
-"""Accuracy below which a run counts as near chance, which is 2 to 2.5% on these tasks."""
+"""Accuracy below which a run counts as near chance (chance is 2 to 2.5% on these tasks)."""
 SMALL_LOSS = 0.05
 """Loss of accuracy that counts as small."""
 SMALL_SHARE = 0.05
-"""Relative tolerance within which a time per version counts as at least as long."""
+"""Relative tolerance within which a time per version counts as at least as long as another."""
 
 
 def cell(*parts: str) -> str:
@@ -217,7 +217,7 @@ def best_on_other_tasks(m: Measured) -> Finding:
 
 
 def round_times_in_order(m: Measured) -> Finding:
-    """Check that a version takes longest with Oort and least with KUIPER, and longer with larger bursts."""
+    """Check that a version takes the longest with Oort and the shortest with KUIPER, and longer with larger bursts."""
 
     def time(name: str) -> Named:
         return f"time of {name.removeprefix('kuiper/')}", time_of_round(m, name)

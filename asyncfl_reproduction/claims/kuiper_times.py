@@ -94,7 +94,7 @@ def distilling_costs_43_percent(m: Measured) -> Finding:
 
 
 def asynchronous_saves_two_fifths(m: Measured) -> Finding:
-    """Check that bursts of 2 take 0.55 to 0.65 times as long as synchronous rounds with equally many client updates."""
+    """Check that bursts of 2 take 0.55 to 0.65 times as long as synchronous rounds with as many client updates."""
     ratios = {
         data: measure.seconds_of_80_epochs(data, "kuiper") / measure.seconds_of_80_epochs(data, "fedavg")
         for data in measure.LAWS

@@ -22,7 +22,7 @@ from asyncfl_reproduction.written import interval_text, time_text
 ACCURACY = "last5_accuracy"
 """The number that is compared by default: the mean of the last five tests."""
 CONSTANT = "constant answer"
-"""Mark beside a number of runs whose final model predicts one class for everything."""
+"""Mark after a number that comes from runs whose final model predicts one class for every input."""
 TUNED, PRINTED = COLUMNS = ("tuned", "printed")
 """Columns in which trained claims are checked."""
 
@@ -221,7 +221,7 @@ class Measured:
     def time_ratios(
         self, faster: str, slower: str, target: float | pd.Series, windows: tuple[int, int] = (1, 1)
     ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
-        """Return the log ratios of two cells' times to a target, with three flags for runs that did not reach it.
+        """Return the log ratios of two cells' times to a target, with three flags about runs that miss it.
 
         The flags say whether the ratios bound their mean from below and from above, and whether all runs reached it.
         A run is taken to reach a target no sooner than its first test after the start: before that, no time is known.
@@ -254,7 +254,7 @@ class Measured:
         return self.above(better, worse, -EQUAL_POINTS, number)
 
     def level(self, left: str, right: str, number: str = ACCURACY) -> Finding:
-        """Check whether two cells are within a point of each other; a surely larger difference is ``reversed``."""
+        """Check whether two cells are within a point of each other; a clearly larger difference is ``reversed``."""
         return as_equality(self.above(left, right, number=number))
 
 

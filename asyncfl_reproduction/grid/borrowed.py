@@ -19,11 +19,11 @@ from asyncfl_reproduction.home import CELLS
 from asyncfl_reproduction.tuning.studies import Search, points_of, read_searches
 
 HOW = NOT_IN_HASH | {"seed", "eval_every", "cohort"}
-"""Settings that change how a run is carried out and when it is tested, but not what it is."""
+"""Settings in which a cell may differ from a search without borrowing its rates."""
 
 
 def borrowed_from(cell: Cell) -> tuple[str, ...]:
-    """Return the settings in which a cell differs from the search for its rates, or none if nothing is borrowed.
+    """Return why a cell's rates are borrowed, usually the settings in which the search differs; empty if they are not.
 
     Returns:
         Such as ``("alpha", "delay")``; the other cell's name where its rates are taken on purpose; ``("study",)`` where

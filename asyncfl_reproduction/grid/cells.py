@@ -32,7 +32,7 @@ from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import OwnSearch, all_printed, method_of, own_search
 
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
-"""Pattern of tiers and of the parts of a cell's name, which are names of folders."""
+"""Pattern for the names of tiers and the parts of cells' names, which become names of folders."""
 TWIN = "@printed"
 """Ending of the name of a cell with fixed settings of the server, and the clients' best rate for these (see
 :mod:`.columns`). It stands beside the cell without the ending, whose method was tuned as all others were."""
@@ -42,7 +42,7 @@ ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}
 """Column -> the ending of its cells' names."""
 TUNED = "tuned"
 """Key in a cell's settings: the study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method the cell
-takes, as ``study`` or, if the study calls the method otherwise, ``study/method``."""
+takes, as ``study``, or as ``study/method`` if the study has another name for the method."""
 SEARCH = "search"
 """Key in a cell's settings: the grids (``cells/grids.yaml``) of the cell's own search."""
 RATES_OF = "rates_of"
@@ -61,7 +61,7 @@ def _listed(value: Any) -> Any:
 
 
 Imports = Annotated[list[str], BeforeValidator(_listed), Field(alias="import")]
-"""Users' modules or files that register what cells name; a file's path is relative to the YAML file."""
+"""Users' modules or files that register classes for cells; a file's path is relative to the YAML file."""
 
 
 Columns = Annotated[list[Literal["tuned", "printed", "all_printed"]], Field(min_length=1)]
@@ -90,7 +90,7 @@ class PaperTier(Settings):
     columns: Columns | None = None
     """Replaces the tier file's columns, if these cells have fewer."""
     looks: dict[Annotated[int, Field(ge=1)], list[str]] = {}
-    """Number of seeds, 0, 1, …, in place of ``seeds`` -> patterns of the names of cells that have so many, since with
+    """Number of seeds (0, 1, …) in place of ``seeds`` -> name patterns of the cells that get this number because with
     fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several numbers the
     first counts; each pattern must match a cell."""
 
@@ -281,7 +281,7 @@ def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Ite
 
 
 def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: str) -> Cell | None:
-    """Return a cell with its tier's settings, or None if a column has no version of it."""
+    """Return a cell with its tier's settings, or None if the column has no version of this cell."""
     seeds = cell.seeds.get(tier) or common.seeds_of(name + TWIN if column == "printed" else name)
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
     if not merged(*layers).keys().isdisjoint((SEARCH, RATES_OF)):

@@ -38,13 +38,13 @@ from asyncfl_reproduction.parquet import read_table
 HOURS_UNASKED = 2.0
 """Hours above which a grid asks first."""
 STARTING = 3.0
-"""Seconds of a cell's kernel and notebook, in addition to its runs."""
+"""Seconds that a cell's kernel and notebook take, in addition to its runs."""
 LONG_ENOUGH = 1.0
-"""Seconds of a shortened run after which no longer one is timed."""
+"""Seconds from which a shortened run is long enough to measure speed; until then, the next is twice as long."""
 LIMIT = 15.0
-"""Most seconds for timing one kind of run."""
+"""Most seconds spent on timing one kind of run."""
 WINDOW = 1000
-"""Client updates for which the clock runs alone; its pace is then extrapolated."""
+"""Client updates that are simulated without training; longer runs are extrapolated from them."""
 
 Kind = tuple[str, str, str, str]
 """Task, model, method, device: runs of one kind have the same speed."""

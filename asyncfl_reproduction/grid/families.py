@@ -25,7 +25,7 @@ from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 
 PLACE = re.compile(r"\{([^{}]*)\}")
-"""Placeholder for the name of an axis' value."""
+"""Placeholder for the name of an axis's value."""
 
 
 def _different(seeds: list[int]) -> list[int]:

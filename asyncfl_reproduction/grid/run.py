@@ -41,7 +41,7 @@ PRELOADED = (
     *("pandas", "sklearn.datasets", "asyncfl_lite.plots", "asyncfl_reproduction.grid.run"),
     "torch.fx.experimental.symbolic_shapes",  # which torch imports, for half a second, at a process's first gradient
 )
-"""Modules that kernels of cells have imported when they start."""
+"""Modules that a cell's kernel has already imported when it starts."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ def _running(left: int, workers: int, failed: int) -> str:
 
 
 def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
-    """Run one cell's notebook; return the cell's name, and the last line of an error or None."""
+    """Run one cell's notebook; return the cell's name, and the last line of its error, or None."""
     folder = cell.folder(runs)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ RENEWED = 20.0
 VOID = 600.0
 """Seconds without renewal after which a claim of another host is void; network drives may report changes late."""
 SAME_START = 5.0
-"""Seconds by which a process' start time may differ between two readings."""
+"""Seconds by which a process's start time may differ between two readings."""
 
 
 class Elsewhere(str):

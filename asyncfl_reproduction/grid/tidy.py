@@ -34,7 +34,7 @@ NOT_KEPT = {
     "clients": pd.DataFrame(columns=CLIENTS),
     "classes": pd.DataFrame(columns=CLASSES),
 }
-"""The tables of a result that are not recorded: without rows."""
+"""Empty tables in place of those tables of a result that are not recorded."""
 
 
 def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
@@ -130,7 +130,7 @@ def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path,
 
 
 def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standing]:
-    """Return the cells in a folder's tables whose runs :func:`read_tidy` leaves out, and why.
+    """Map each recorded cell whose runs :func:`read_tidy` leaves out to the reason, ``changed`` or ``stale``.
 
     Returns:
         cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).

@@ -263,7 +263,7 @@ def paired_tests(m: Measured) -> Answer:
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
-    """Return a function that compares runs with slow clients in every group and in only one, also on rare classes."""
+    """Return a function that compares slow clients in every group with slow clients in one, also on rare classes."""
 
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]

@@ -22,7 +22,7 @@ from asyncfl_reproduction.tuning.studies import Column, Grid, Search, points_of,
 TIER = "league"
 """First part of the names of cells and, before a dash, of studies."""
 REFERENCE = "fedbuff"
-"""The method that sets the target of times and, by its searches, the rates that a newcomer tries."""
+"""The method that sets the target accuracy for times and, by its searches, the rates that a newcomer tries."""
 OWN = ("algorithm", "settings", "selection", "selection_settings")
 """Settings of a search that belong to its method, not to the workload."""
 
@@ -100,7 +100,7 @@ class Place:
         return search
 
     def usual_grid(self, method: type[Algorithm]) -> Grid:
-        """Return the grid of a newcomer that declares none: FedBuff's server rates, if it has a server rate."""
+        """Return the grid of a newcomer that declares none: FedBuff's server rates, if the method uses one."""
         return {"server_lr": self.searches[REFERENCE].grid["server_lr"]} if method.uses_server_lr else {}
 
     def _of_its_kind(self, method: type[Algorithm]) -> str:

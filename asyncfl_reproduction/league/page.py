@@ -44,7 +44,7 @@ from asyncfl_reproduction.written import count, with_signs
 HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", LEVEL: "#1d4ed8"}
 WIDEST_BAR = 30.0
-"""Points that a bar shows at most to either side."""
+"""Most points that a bar shows to either side."""
 NOT_COMPARED = (
     "Other workloads, models and sizes. These are ten classes of small images, and an MLP with one hidden layer.",
     "Other splits than Dirichlet α = 0.1 over 50 clients, other numbers of clients in flight, and longer runs.",

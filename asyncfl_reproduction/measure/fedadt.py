@@ -6,7 +6,7 @@ from asyncfl_lite.runs.setups import SETUPS
 from asyncfl_reproduction.published import hyperparameters
 
 STEP, FORWARD = 3, 1
-"""Forward passes in a step on one sample, including the backward pass, and in a teacher's output."""
+"""Costs in forward passes of a training step on one sample (with its backward pass) and of a teacher's output."""
 EPOCHS = SETUPS["fedadt"].common["local_epochs"]
 """Epochs of a client's job in our cells: FLGo's default. The paper prints none."""
 

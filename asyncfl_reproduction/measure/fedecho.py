@@ -105,7 +105,7 @@ def most_versions_held(plan: Schedule) -> int:
 
 @lru_cache(maxsize=len(LAWS))
 def versions_held(law: str) -> tuple[int, ...]:
-    """Return the largest number of model versions that clients hold at once in 500 versions, by seed."""
+    """Return the largest number of model versions that clients hold at once during 500 versions, by seed."""
     return tuple(most_versions_held(planned(law, seed)) for seed in SEEDS)
 
 

@@ -19,7 +19,7 @@ JOBS = 4 * round(80 / 3)
 VIDEOS = {"HMDB51": (3570, 1530), "UCF101": (9537, 3783)}
 """Data set -> number of training and test videos in the first of its authors' splits."""
 HMDB51_CLIPS = 8062
-"""Number of clips of eight frames that the paper has for training, of all clients (§5)."""
+"""Number of clips of eight frames that the paper has for training, over all clients (§5)."""
 PASSES = {"all": 2.97, "last": 1.0}
 """Operations of a training step in forward passes, by the layers that are trained: ResNet-18 on 8 frames of 112×112."""
 

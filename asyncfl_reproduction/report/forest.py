@@ -19,7 +19,7 @@ PAPERS = {"FE": "fedecho", "FR": "fedrevive", "KU": "kuiper", "FA": "fedadt"}
 COLUMNS = {"tuned": ("o", 0.16), "printed": ("s", -0.16)}
 """Column -> its marker and its offset above the row's middle."""
 WIDEST = {"points": 30.0, "log ratio": math.log(4.0)}
-"""Limit of an axis; a longer interval is cut there, with an arrow."""
+"""Unit -> limit of its axis; a longer interval is cut there, with an arrow."""
 PALE = 0.35
 """Opacity of intervals that decide nothing."""
 

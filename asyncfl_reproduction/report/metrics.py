@@ -43,7 +43,7 @@ Take = Callable[[Recorded, pd.Series, str | None], Ours]
 
 
 class Measure(NamedTuple):
-    """The measurement of one metric, by a function of printed row and cell; its kind is a key of :data:`UNITS`."""
+    """How one metric is measured: its kind (a key of :data:`UNITS`), and a function of a printed row and its cell."""
 
     kind: str
     take: Take

@@ -90,7 +90,7 @@ def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str
 
 
 def better_untuned(measured: Measured) -> pd.DataFrame:
-    """Return the cells that are surely more than a point better at the fixed server rate than when tuned.
+    """Return the cells that are clearly more than a point better at the fixed server rate than when tuned.
 
     A search is made in one regime, and other cells take its choice: where it does not suit them, they are here, and a
     lead over such a cell in the column "tuned" says little.

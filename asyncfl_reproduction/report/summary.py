@@ -124,7 +124,7 @@ def stand_ins(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods(recorded: Recorded) -> pd.DataFrame:
-    """Return the cells that run all methods in one setting; a cell in another setting has its name added."""
+    """Return the cells that run all methods in one setting; a cell in another setting is marked with that setting."""
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
     parts = [path.split("/")[-2:] for path in table["cell"]]

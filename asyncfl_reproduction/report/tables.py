@@ -24,7 +24,7 @@ from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, HOLDS, REVERS
 PAPER, OURS = "paper", "ours"
 PARTS = ("verdict", "cell", "seeds")
 EQUAL = {"%": 100 * EQUAL_POINTS, "percentage points": 100 * EQUAL_POINTS, "fraction": EQUAL_POINTS}
-"""Unit of accuracies -> differences below which they are level."""
+"""Unit of accuracies -> difference below which two of them are level."""
 
 LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
 """Style of tables of texts."""
@@ -157,7 +157,7 @@ def _gain(row: Mapping[str, object], ours: Ours) -> str:
 def _same_side(
     printed: float, ours: Ours, printed_reference: float, reference: Ours, bound: float | None = None
 ) -> str:
-    """Return whether our number is level with the reference, on the side that is printed, or on the other side.
+    """Return the verdict on our number against the reference: level, on the printed side, or on the other side.
 
     Within ± ``bound`` is level; times, which have none, are level within 5 % of the reference.
     Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
@@ -225,7 +225,7 @@ def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
 
 
 def was_run(table: pd.DataFrame, paper: str = "", artefact: str = "") -> pd.Series:
-    """Return which rows of :func:`beside` have our number; in a layout as printed, a row counts as a whole."""
+    """Return, for each number of :func:`beside`, whether we have it or another number of its printed row."""
     ours = ~(table[[OURS, FIXED]].map(_is_nothing).all(axis=1))
     rows = layout(paper, artefact).rows
     return ours.groupby([table[name] for name in rows]).transform("any") if rows else ours

@@ -25,7 +25,7 @@ TIERS = {STAND_IN: ("fair", "laptop"), REAL: ("real",), EXACT: ("paper",)}
 RATES = ("fedbuff", *(f"fedbuff-rate{rate}" for rate in (0.3, 0.1, 0.03, 0.01)))
 """FedBuff at the server rates 1, 0.3, 0.1, 0.03 and 0.01, where a paper's own cell was run."""
 WIDEST = 30.0
-"""Points at which the axis ends; what is farther is put there, with its number."""
+"""Points at which the axis ends; a mark that lies farther out is drawn there, with its number."""
 
 
 class Lead(NamedTuple):

@@ -1,4 +1,4 @@
-"""The gain from tuning, as the best accuracy that a method is expected to have found after so many tries.
+"""The gain from tuning, as the best accuracy that a method is expected to have found after a number of tries.
 
 Tuning is a price. Which of a grid's combinations somebody tries first is chance, so the curve is the mean over all
 orders (Dodge et al., "Show your work", 2019), from the runs with the search's first seed.

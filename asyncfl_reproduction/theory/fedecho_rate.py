@@ -143,7 +143,7 @@ VARIED = {
 }
 """T6's clients with a different buffer size or a different staleness."""
 SHORTER = (250, 1000)
-"""T of the runs in which these vary."""
+"""Values of T at which :data:`VARIED` is run."""
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Check T12, which tests invariants of the package's own engine and methods that no paper prints."""
+"""Check T12, which tests invariants of the package's own engine and methods; no paper prints them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def approaching(name: str, **settings: object) -> float:
 
 
 def still_methods() -> list[str]:
-    """Return the methods whose model stays put if all updates are zero; methods that distil by default do not."""
+    """Return the methods whose model stays put if all updates are zero; those that distil by default are left out."""
     return [name for name in ALGORITHMS if not make_algorithm(name).moves_by_itself]
 
 

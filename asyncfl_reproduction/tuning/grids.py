@@ -41,7 +41,7 @@ class ColumnOfGrids(Settings):
     tries: int = Field(ge=1)
     """Number of combinations in every grid."""
     seeds: Seeds
-    """Number of seeds for all combinations."""
+    """Seeds with which every combination is run."""
     stages: list[Stage]
     grids: dict[str, dict[str, Grid]] = Field(min_length=1)
     """Name of a set -> method -> its grid."""

@@ -35,7 +35,7 @@ class TriedMethod(Settings):
     settings: dict[str, Any] = {}
     tuned: Grid = Field(min_length=1)
     printed: Grid = {}
-    """None if the paper prints no server setting that ``tuned`` tries."""
+    """Empty if the paper prints no server setting that ``tuned`` tries."""
 
 
 class StudyEntry(Settings):
@@ -45,7 +45,7 @@ class StudyEntry(Settings):
     settings: dict[str, Any]
     methods: dict[str, TriedMethod] = Field(min_length=1)
     seeds: Seeds | None = None
-    """Replaces the file's number of seeds, if a run takes minutes."""
+    """Seeds in place of the file's, if a run takes minutes."""
 
 
 class StudyFile(Settings):
