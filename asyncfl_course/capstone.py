@@ -53,7 +53,7 @@ CHANGES = {
     "never drops": ("in_time = update", "in_time = True or update"),
     "divides by fewer": ("in_time, counted", "in_time, counted * in_time"),
 }
-"""Name -> a line of ``examples/fedpatience.py``, and what an ill copy has in its place."""
+"""Name -> a line of ``examples/fedpatience.py``, and its replacement in a copy with a bug."""
 
 Invariant = Callable[[Algorithm], bool]
 _entered: dict[str, str] = {}
@@ -140,7 +140,7 @@ class Plan(Settings):
     """A plan for a test of your own method, sealed before the seeds of its runs are known."""
 
     code: str
-    """The entry's digest: eight digits of the code that is run."""
+    """The entry's digest, which is eight digits of a hash of its code."""
     cells: dict[str, Cell]
     asks: Question
     runs: Runs

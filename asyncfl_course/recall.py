@@ -14,7 +14,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 LETTERS = "abc"
 BACK = 2
-"""Number of lessons between a question's lesson and the one that asks it."""
+"""Number of lessons by which a question's lesson precedes the lesson that asks it."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from asyncfl_course import kept
 
 LEARNER, SOLVED = "student", "solutions"
 GUESS, EXERCISE = "guess", "exercise"
-"""Tags of cells: an exercise, and one that asks for a guess about the next cells' output."""
+"""Tags of cells: an exercise that asks for a guess about the next cells' output, and any exercise."""
 MADE = ".made.json"
 """In the learner's folder: file -> its SHA-256 when it was written, to detect the learner's changes."""
 SECTION = re.compile(r"^## ", re.M)

@@ -25,7 +25,7 @@ def mean_jump(answer: Any) -> None:
 
 
 SIMULATED = 0.03
-"""Relative tolerance of a deviation, for which some thousand simulated versions suffice."""
+"""Relative tolerance of a deviation, for which a few thousand simulated versions suffice."""
 
 
 @exercise("04.2", "The noise at rest")

@@ -38,7 +38,7 @@ OLD = {
     120: "these are updates; four of them make one version",
     59: "staleness counts versions, not minutes",
 }
-"""Reference from which a wrong number was counted."""
+"""Wrong staleness -> a hint on what the number counts; ``HEARD`` is the same for the number of updates."""
 
 
 TIMELINE = (
@@ -114,7 +114,7 @@ def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tens
 
 @exercise("00.4", "Bought and paid")
 def bought_and_paid(answer: Any) -> None:
-    """Check which server leads after equal time, and which after equally many updates."""
+    """Check which server leads after equal time, and which after the same number of updates."""
     names = ("fedavg", "fedbuff")
     time, updates = words(answer, 2, names, 'Two names are asked for, each "fedavg" or "fedbuff".')
     if time != "fedbuff":

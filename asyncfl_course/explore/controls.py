@@ -23,7 +23,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 DPI = 90
 """Resolution of pictures with controls."""
 Places = dict[tuple[int, ...], list[Bbox]]
-"""Number of lines in each title -> the positions of a figure's axes."""
+"""Number of line breaks in each title -> the positions of a figure's axes."""
 COLUMN = "270px"
 """Width of the column of controls."""
 SHORTEST_INTERVAL = 700

@@ -23,7 +23,7 @@ from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, title, use_style
 COLUMNS = ("workload", "client_lr", "server_lr", "seed", "version", "accuracy")
 """Columns of a table of curves; accuracy is a fraction."""
 LAST_SCORES, LAST_TESTS = 5, 20
-"""Number of last tests whose mean is a score, and over which swing is measured."""
+"""Number of last tests whose mean is a score, and number of last tests over which swing is measured."""
 
 
 def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:

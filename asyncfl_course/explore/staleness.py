@@ -47,7 +47,7 @@ def run_clock(
     seed: int = 0,
     **settings: Any,
 ) -> Schedule:
-    """Simulate the schedule of jobs without data or training, as if all clients had equally many samples.
+    """Simulate the schedule of jobs without data or training, as if all clients had the same number of samples.
 
     Args:
         law: name of the delay law.

@@ -14,9 +14,9 @@ from asyncfl_course.known_mistakes import distilling, measuring, servers
 from asyncfl_course.plain import Found, numbers_of
 
 KNOWN = servers.KNOWN | distilling.KNOWN | measuring.KNOWN
-"""Exercise -> hint -> the wrong function; in 03.2, 07.1, 07.3 and 08.1 the part that the checker names."""
+"""Exercise -> hint -> the wrong function; in 03.2, 07.1, 07.3 and 08.1, it gives only the part that is checked."""
 SIMULATED = {"15.1", "16.1"}
-"""Exercises with simulated results, so that their mistakes' results are simulated, too."""
+"""Exercises whose results are simulated, so that a mistake's result is compared with a wider tolerance."""
 
 
 def named(id: str, found: Found) -> str | None:

@@ -16,7 +16,7 @@ from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 
 COLUMNS = (TUNED, RATE_1)
 PILOT = 5
-"""Seeds, from 0 on, for which a referee may see the differences' deviation, and nothing else."""
+"""Number of seeds, from 0 on, for which a referee may see the differences' deviation, and nothing else."""
 PART = 5
 """Divisor of a claimed lead: a lead that is this many times smaller counts as a different claim."""
 

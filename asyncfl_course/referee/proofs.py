@@ -11,7 +11,7 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 
 SMALLEST = 1e-6
-"""Difference of accuracies, as a fraction, below which they are the same: one image is more."""
+"""Difference of accuracies, as a fraction, below which they count as the same; one image makes more."""
 
 
 class Proof(NamedTuple):

@@ -15,9 +15,9 @@ from asyncfl_course.referee.proofs import failed
 from asyncfl_course.referee.records import NUMBERS
 
 POWER = 0.8
-"""Required probability of confirming a true claim; one minus it is allowed if the opposite is true."""
+"""Required probability of confirming a true claim; a false claim may pass with at most one minus that."""
 STUDY = "fedecho-overlaid_mnist"
-"""The searches for the laptop cells' learning rates."""
+"""The study whose searches chose the laptop cells' learning rates."""
 RATES = ("client_lr", "server_lr")
 
 

@@ -14,7 +14,7 @@ from asyncfl_course.referee.plan import Plan, Sealed, unchanged
 from asyncfl_course.referee.proofs import failed
 
 NO_VERDICT = "no verdict"
-"""Verdict if the control did not show what it had to."""
+"""Verdict if the control fails one of its proofs."""
 
 
 @dataclass(frozen=True)

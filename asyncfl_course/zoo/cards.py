@@ -10,7 +10,7 @@ from asyncfl_course.zoo.exhibits import EXHIBITS, exhibit
 NAMING = {"17.1": "ABC", "17.4": "DEF", "17.6": "GHI", "17.8": "JKL"}
 """Exercise -> the exhibits whose bug it asks for."""
 WRITING = {"17.2": "A", "17.3": "C", "17.5": "E", "17.7": "I", "17.9": "L"}
-"""Exercise -> the exhibit for which it asks an invariant."""
+"""Exercise -> the exhibit for which an invariant is asked."""
 REST = "17.10"
 """The exercise that asks for invariants of :data:`AT_LEAST` of the remaining exhibits."""
 AT_LEAST = 3

@@ -15,7 +15,7 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
 
 DIGITS: dict[str, Any] = {"task": "digits", "rounds": 100, "eval_every": 5}
-"""Settings common to all runs; an exhibit's ``config`` overrides them, the package's defaults fill in the rest."""
+"""Settings common to all runs; an exhibit's ``config`` overrides them, and the package's defaults fill in the rest."""
 
 
 def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
