@@ -13,7 +13,7 @@ from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.run import Run
 
 LONG = 5.0
-"""Seconds of processor time from which a first call counts: what is made once is a small part of it."""
+"""Seconds of processor time from which a first call counts, because its one-time costs are then a small part."""
 
 
 def bare_loop(config: Config, *, evaluate: bool = False) -> Callable[[], None]:
@@ -68,7 +68,7 @@ def ratio(ours: Callable[[], object], theirs: Callable[[], object], most: int = 
 
 
 def medians(*works: Callable[[], object], most: int = 7) -> tuple[list[float], list[float], int]:
-    """Measure works in turn until their median ratios to the last one are known within 5 %.
+    """Time functions in turn until the medians of their ratios to the last one are known within 5 %.
 
     That is three times or more, or two where one round takes long.
 

@@ -85,7 +85,7 @@ def _fedrevive(updates: int, task_settings: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _kuiper(versions: int, hidden: int) -> dict[str, Any]:
-    """Return settings of KUIPER's federation: 12 boards, all in flight, a buffer of 4, each client's labels its own."""
+    """Return settings of KUIPER's federation: 12 boards, all in flight, a buffer of 4, labels by non-IID bias."""
     common = {"clients": 12, "concurrency": 12, "delay": "kuiper_hmdb51", "batch_size": 16, "local_epochs": 3}
     common |= {"model": "mlp", "model_settings": {"hidden": (hidden,)}, "server_lr": 1.0, "partition": "noniid_bias"}
     iid = {"algorithm": "fedavg", "partition": "iid", "rounds": versions // 3, "eval_every": versions // 50}

@@ -1,4 +1,4 @@
-"""FLGo with our data, partition, first weights and durations, and the configuration of our runs to compare it with.
+"""FLGo with our data, partition, initial weights and durations, and the configuration of our runs to compare.
 
 FLGo's servers, clients, clock and calculator are used as they are. See ``peers.py`` for what is compared.
 """
@@ -64,7 +64,7 @@ def eval(model, loader, device):
 def get_model():
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
 """
-"""A benchmark of FLGo's general toolkit. Its image toolkit does not load under this release of torch."""
+"""A benchmark for FLGo's general toolkit. Its image toolkit does not load under this release of torch."""
 
 
 # What both share -------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class WholeTicks(DelayLaw):
     unit = "ticks"
 
     coarser: int = 1
-    """How many ticks become one."""
+    """Number of ticks that are merged into one."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> TickDelays:
         """Draw each client's longest job."""
@@ -104,9 +104,9 @@ class ChosenByFLGo(Selection):
         """Options of FLGo's choice."""
 
         seed: int = 0
-        """The run's."""
+        """The run's seed."""
         buffer_size: int = 1
-        """M, as a client is left out until the version is made that its update is in."""
+        """M; a client is left out until the version that contains its update is made."""
 
     settings: Settings
 
@@ -128,7 +128,7 @@ class ChosenByFLGo(Selection):
 
 
 def configuration(method: str, seed: int, *, aligned: bool = True, coarser: int = 1, **changes: Any) -> Config:
-    """Return our side's configuration; ``aligned`` has clients chosen as FLGo does, ``changes`` are other settings."""
+    """Return our side's configuration; ``aligned`` chooses clients as FLGo does; ``changes`` override settings."""
     buffered = method == "fedbuff"
     own = {"staleness_weight": "poly"} if buffered else {"mixing": 0.6, "staleness_function": "poly", "rho": MU}
     size = M if buffered else 1
@@ -144,7 +144,7 @@ def configuration(method: str, seed: int, *, aligned: bool = True, coarser: int 
 
 
 def untied_seeds(method: str, count: int) -> list[int]:
-    """Return the first seeds with which no two updates arrive in the same tick, where FLGo would take them as one."""
+    """Return the first seeds with which no two updates arrive in the same tick; FLGo would take such two as one."""
     untied = (s for s in itertools.count() if schedule(configuration(method, s)).updates["arrived_at"].is_unique)
     return list(itertools.islice(untied, count))
 
@@ -179,12 +179,12 @@ class OurDelays(flgo.simulator.base.BasicSimulator):
         self.draws = stream(seed, "delays")
 
     def update_client_responsiveness(self, client_ids: list[int], *_: Any) -> None:
-        """Draw a job's latency: one tick less than it lasts, as FLGo sends work a tick after a slot is free."""
+        """Draw jobs' latencies, one tick below their durations, because FLGo sends work a tick after a slot is free."""
         self.set_variable(client_ids, "latency", [self.law.draw(client, self.draws) - 1 for client in client_ids])
 
 
 def parties(method: str, run: Run, trace: Trace | None, *, aligned: bool, trains: bool = True) -> Any:
-    """Return FLGo's server and client classes of a method, for one run.
+    """Return FLGo's server and client classes for a method and one run.
 
     Its classes are made anew each time: ``flgo.init`` wraps the methods of those that it is given, once more at every
     call, so that a second run of the same classes would draw each latency twice.
@@ -240,7 +240,7 @@ class Theirs:
         self.benchmark.visualize = lambda *_: None
 
     def runner(self, method: str, run: Run, trace: Trace | None = None, *, aligned: bool, trains: bool = True) -> Any:
-        """Return FLGo's server, ready to run, with the clients' samples and the first weights of ``run``."""
+        """Return FLGo's server, ready to run, with the clients' samples and the initial weights of ``run``."""
         config, parts = run.config, run.parts
 
         class OurParts(flgo.benchmark.partition.BasicPartitioner):

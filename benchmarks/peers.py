@@ -92,7 +92,7 @@ def ours(config: Any) -> Trace:
 
 
 def aligned(theirs: Theirs, seeds: dict[str, list[int]]) -> None:
-    """Compare whole runs whose clients, durations, minibatches and first weights are the same."""
+    """Compare whole runs whose clients, durations, minibatches and initial weights are the same."""
     print("\n| aligned runs | runs | updates | same schedule | weights, version 1 | weights, last | weights, most "
           "| test samples apart, most |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
     for method, own in seeds.items():
@@ -136,7 +136,7 @@ def stock(theirs: Theirs, seeds: dict[str, list[int]], timed: int = 4) -> None:
 
 
 def points(gaps: np.ndarray) -> str:
-    """Return the mean of paired differences in points, with its interval at 95 %."""
+    """Return the mean of paired differences in points, with its 95 % interval."""
     mean, half = 100 * gaps.mean(), 100 * stats.sem(gaps) * stats.t.ppf(0.975, len(gaps) - 1)
     return f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]"
 

@@ -1,4 +1,4 @@
-"""Methods that distil on the server, written as a user would without this package: modules, ``torch.optim``, one run.
+"""Methods that distil on the server, written as scripts for one run, with modules and ``torch.optim`` alone.
 
 Each follows the schedule of a run (who arrives when, from which version), and takes as many steps on as many samples.
 Nothing is shared or batched that its paper does not batch. They are what ``speed.py`` measures against, no references:
@@ -55,7 +55,7 @@ class Script:
         return module
 
     def test(self, x: Tensor, version: int) -> None:
-        """Test the model ``x``, as often as a run does."""
+        """Test the model ``x`` if a run would test this version."""
         if version % self.config.eval_every == 0:
             with torch.no_grad():
                 self.task.evaluate(self.loaded(x).eval())

@@ -222,7 +222,7 @@ def _clock(clients: int, in_flight: int, events: int) -> tuple[float, float]:
 
 
 def memory() -> Iterator[Figure]:
-    """Peak memory of a process that does one run, less that of one that makes a single version of FedBuff."""
+    """Peak memory of a process with one run or with ten, less the peak with a single version of FedBuff."""
     least = _peak_of({**FEDREVIVE, "algorithm": "fedbuff", "clients": 200, "rounds": 1})
     runs = {
         "1,000 clients of FedRevive on digits": {**FEDREVIVE, "algorithm": "fedrevive", "rounds": 200},

@@ -21,7 +21,7 @@ from asyncfl_lite.tasks.images.packaged import digits_images, split
 HERE = Path(__file__).parent
 METHODS = ("fedbuff", "fedasync", "fedecho", "kuiper", "fedadt", "fedrevive", "afl_dw")
 STALEST = 60
-"""Versions late, the end of the pages' scale of colours."""
+"""Staleness at which the pages' colour scale ends, in versions."""
 
 ENGINE = ["engine/random.js", "engine/network.js", "engine/adam.js", "methods/fedbuff.js", "methods/fedasync.js"]
 ENGINE += [
@@ -58,7 +58,7 @@ def _bytes(values: np.ndarray) -> str:
 
 
 def data(page: str = "explore") -> dict[str, object]:
-    """Return what a page's scripts know: the library's digits, training images first, its colours, and our findings."""
+    """Return the data for a page's scripts: the library's digits (training images first), colours, and our findings."""
     (train, train_labels), (test, test_labels) = split(*digits_images(), 360)
     images = np.concatenate([train.numpy(), test.numpy()]).reshape(-1, 64)
     scale, findings = plots.staleness_scale(STALEST), evidence.FINDINGS.read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def data(page: str = "explore") -> dict[str, object]:
 
 
 def page(name: str = "explore") -> str:
-    """Return a page, such as ``explore_kuiper``."""
+    """Return the HTML of a page, such as ``explore_kuiper``."""
     story = f"stories/{name}.js"
     scripts = "\n".join((HERE / path).read_text(encoding="utf-8") for path in [*ENGINE, *SHOWN, story, "page/theme.js"])
     known, begin = (

@@ -1,4 +1,4 @@
-"""What docs/findings.md says of a method, for the pages: its row in the table of leads, and the bullets about it."""
+"""Findings about a method for the pages: its row in the table of leads of docs/findings.md, and its bullets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SECTIONS = ("What only the server's step explains", "What holds", "What does not
 
 
 def leads(text: str) -> dict[str, dict[str, str]]:
-    """Return each method's lead over FedBuff, ``{"FedEcho": {"rate1": "+6.7", "tuned": "+0.0"}, ...}``, first row each.
+    """Return each method's first lead over FedBuff, such as ``{"FedEcho": {"rate1": "+6.7", "tuned": "+0.0"}}``.
 
     Raises:
         ValueError: where the page has no table of leads.
@@ -30,7 +30,7 @@ def leads(text: str) -> dict[str, dict[str, str]]:
 
 
 def bullets(text: str, method: str) -> dict[str, list[str]]:
-    """Return the bullets whose bold words name a method as HTML, by section; sections without one are left out.
+    """Return, as HTML by section, the bullets whose bold words name a method; sections without one are left out.
 
     Raises:
         ValueError: where no bullet does.

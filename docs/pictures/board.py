@@ -1,4 +1,4 @@
-"""A board to draw a method on: clients left, server right, in plain SVG text.
+"""A board on which a method is drawn as SVG, with clients on the left and the server on the right.
 
 Nothing but text is made, without identifiers or styles, so that several drawings may stand on one page. Labels know two
 marks: ``x_{t}`` and ``Δ^{KD}`` (``x_t`` and ``Δ^i`` for one character).
@@ -20,7 +20,7 @@ SMALLEST = 12.0
 COLUMNS, ROWS = (298.0, 455.0, 612.0), (92.0, 172.0, 252.0)
 """Left edges of the server's columns, and upper edges of its rows."""
 CELL = (130.0, 52.0)
-"""Width and height of a box in a column and a row."""
+"""Width and height of a box that fills one column and one row."""
 
 MARK = re.compile(r"([_^])(?:\{([^}]*)\}|(.))")
 
@@ -55,7 +55,7 @@ class Place(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A text as it was written.
+    """A line of text on a board.
 
     Attributes:
         parts: its pieces, each with its size in pixels.
@@ -87,7 +87,7 @@ def tinted(colour: str, share: float = 0.22) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a label without its marks."""
+    """Return a label without its marks for subscripts and superscripts."""
     return MARK.sub(lambda found: found[2] or found[3] or "", text)
 
 
@@ -96,7 +96,7 @@ def _number(value: float) -> str:
 
 
 class Board:
-    """What is drawn so far.
+    """A drawing to which boxes, lines and texts are added.
 
     Args:
         colour: of what is new, ``#rrggbb``.
@@ -134,7 +134,7 @@ class Board:
         bold: bool = False,
         inside: Place | None = None,
     ) -> None:
-        """Write a line of text on the base line at ``y``, with a white rim that keeps lines off it."""
+        """Write a line of text with its baseline at ``y``; outside a box, a white rim keeps lines off it."""
         parts, last, small = [], 0, max(SMALLEST, 0.8 * size)
         spans, raised = [], 0.0  # how far above the base line the pen is, downwards
         for found in (*MARK.finditer(text), None):
@@ -176,7 +176,7 @@ class Board:
         return {"fill": PAPER, "stroke": LINE, "stroke_width": 1.2}
 
     def box(self, place: Place, *lines: str, new: bool = False, number: int | None = None) -> Place:
-        """Draw something that the server does."""
+        """Draw something that the server does, as a box."""
         self._add("rect", x=place.x, y=place.y, width=place.width, height=place.height, rx=6, **self._look(new))
         self.lines(lines, place, new=new)
         self._numbered(place, number)
@@ -231,7 +231,7 @@ class Board:
         head: bool = True,
         over: bool = False,
     ) -> None:
-        """Draw an arrow through points, or a line without a head; ``over``: with a white rim, over other lines."""
+        """Draw an arrow through points, or a line without a head; ``over`` adds a white rim against other lines."""
         route = "M" + "L".join(f"{_number(x)} {_number(y)}" for x, y in self._shortened(points, head))
         shade = self.colour if new else LINE
         if over:
@@ -256,7 +256,7 @@ class Board:
         return [*points[:-1], (x - 7 * (x - x0) / long, y - 7 * (y - y0) / long)]
 
     def bar(self, place: Place, *, new: bool = False, waits: bool = False) -> None:
-        """Draw a stretch of time: training, or waiting."""
+        """Draw a stretch of time as a bar, for training or for waiting."""
         look = {"fill": "none", "stroke_dasharray": "3 3"} if waits else {"fill": "#d1d5db"}
         if new:
             look["fill"] = "none" if waits else self.colour
@@ -266,7 +266,7 @@ class Board:
         )  # fmt: skip
 
     def note(self, place: Place, text: str, *, new: bool = False) -> None:
-        """Write a small line at the left of a place, which is framed where it is new."""
+        """Write a small line of text at the left of a place, with a frame if it is new."""
         if new:
             self._add("rect", x=place.x, y=place.y, width=place.width, height=place.height, rx=4, **self._look(True))
         self.text(text, place.x + 5, place.y + 13, size=12, inside=place, colour=INK if new else GREY)
@@ -282,7 +282,7 @@ class Board:
     def curve(
         self, place: Place, values: Callable[[float], float], most: float, top: float, title: str, below: str
     ) -> None:
-        """Draw a function from 0 to ``most`` over its axes, its value at the left end up to ``top`` high."""
+        """Draw a function from 0 to ``most``, with axes; the vertical one goes from 0 to ``top``."""
         x, y, width, height = place
         self._add(
             "path", d=f"M{_number(x)} {_number(y)}V{_number(y + height)}H{_number(x + width)}", fill="none", stroke=GREY
@@ -301,7 +301,7 @@ class Board:
         self._add("rect", x=x, y=y, width=size, height=size, rx=3, **self._look(True))
 
     def svg(self, title: str, alt: str) -> str:
-        """Return the drawing."""
+        """Return the drawing as SVG."""
         size = f'width="{WIDTH}" height="{_number(self.height)}" viewBox="0 0 {WIDTH} {_number(self.height)}"'
         named = escape(alt, {'"': "&quot;"})
         return "\n".join(

@@ -16,9 +16,9 @@ SHADES = dict(zip("HWR", (ACCENT, "#0f766e", "#6d28d9"), strict=True))
 BOX = (112.0, 60.0)
 """Width and height of a lesson."""
 LEFT, GAP, TOP, ROW = 128.0, 13.0, 58.0, 92.0
-"""Left edge of the lessons, space between them, upper edge of the first row, and distance of the rows."""
+"""Left edge of the lessons, space between them, upper edge of the first row, and distance between rows."""
 MARGIN = 14.0
-"""Where the arrow past the parts runs."""
+"""Horizontal position of the arrow that runs past the parts."""
 
 
 def _frame(row: int) -> Place:

@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent
 
 
 class Sheet:
-    """An SVG that grows by shapes; every text is at least 13 pixels high."""
+    """An SVG drawing to which shapes are added; every text is at least 13 pixels high."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self.parts = [
@@ -65,12 +65,12 @@ class Sheet:
 
 
 def _valley(x: float) -> float:
-    """Return the height of the valley's wall at ``x``, downwards as SVG has it."""
+    """Return the y coordinate of the valley's wall at ``x``; in SVG, y grows downwards."""
     return 162 - 0.011 * (x - 91) ** 2
 
 
 def overshoot() -> Sheet:
-    """A valley in four frames: the same late news, added twice."""
+    """Draw a valley in four frames, in which a late update overshoots unless the step is short."""
     sheet = Sheet(820, 236, "An overshoot in four frames")
     says = (
         ("1  Two phones start here.", "Both will say: right."),
@@ -105,7 +105,7 @@ def overshoot() -> Sheet:
 
 
 def control() -> Sheet:
-    """Two pipelines, one part crossed out."""
+    """Draw two pipelines, one of them with a part crossed out."""
     sheet = Sheet(820, 250, "A control as two pipelines")
     for row, name in enumerate(("FedEcho", "deaf to stragglers")):
         top = 44 + 112 * row
@@ -130,7 +130,7 @@ def control() -> Sheet:
 
 
 def interval() -> Sheet:
-    """Two methods by seed, their differences, and the interval of the mean."""
+    """Draw two methods by seed, their differences, and the interval of the mean."""
     sheet = Sheet(820, 250, "From pairs of runs to an interval")
     first, second = (70, 52, 84, 61, 76, 58), (58, 47, 66, 55, 68, 43)
     sheet.text(140, 28, "1  the same seeds for both", size=15)
@@ -158,7 +158,7 @@ def interval() -> Sheet:
 
 
 def race() -> Sheet:
-    """Four budgets of two methods: a race that is equal in one is unequal in others."""
+    """Draw four budgets of two methods: a race that is equal in one is unequal in others."""
     sheet = Sheet(820, 236, "Four budgets of a race")
     rows = (
         ("client updates", 1.0, 1.0),
@@ -181,7 +181,7 @@ def race() -> Sheet:
 
 
 def staleness() -> Sheet:
-    """A slow job crosses version ticks; every tick makes it one version older."""
+    """Draw a slow job that crosses version ticks; every tick makes it one version older."""
     sheet = Sheet(820, 236, "A job crosses version ticks")
     sheet.text(18, 74, "fast phone", BLUE, "start")
     sheet.text(18, 134, "slow phone", ORANGE, "start")
@@ -210,7 +210,7 @@ def staleness() -> Sheet:
 
 
 def partitions() -> Sheet:
-    """One pool of three classes, dealt out in three ways to three clients."""
+    """Draw one pool of three classes, dealt out to three clients in three ways."""
     sheet = Sheet(820, 268, "One pool dealt out three ways")
     shades = {"A": BLUE, "B": ORANGE, "C": GREEN}
 
@@ -240,7 +240,7 @@ def partitions() -> Sheet:
 
 
 def targets() -> Sheet:
-    """The same image with a hard and with a soft target."""
+    """Draw a hard and a soft target for the same image."""
     sheet = Sheet(820, 250, "A hard and a soft target")
     soft = (0.01, 0.0, 0.01, 0.03, 0.02, 0.31, 0.01, 0.02, 0.12, 0.47)
     hard = tuple(float(digit == 9) for digit in range(10))
@@ -261,7 +261,7 @@ def targets() -> Sheet:
 
 
 def mask() -> Sheet:
-    """Two texts as rows of one batch, their padding, and what the mask lets through."""
+    """Draw two texts as rows of one batch, with their padding and their masks."""
     sheet = Sheet(820, 236, "Rows with a mask")
     rows = (("the", "cat", "sat", "[SEP]", "a", "dog", "ran", "[SEP]"), ("the", "dog", "[SEP]", "ran", "[SEP]"))
     sheet.text(18, 30, "a batch is a rectangle: short texts are padded", anchor="start", size=15)
@@ -280,7 +280,7 @@ def mask() -> Sheet:
 
 
 def counted() -> Sheet:
-    """A question and its answer as one row, and the three predictions that count."""
+    """Draw a question and its answer as one row, and the three predictions that count."""
     sheet = Sheet(820, 236, "Which predictions count")
     tokens = ("4", "+", "7", "[ANSWER]", "1", "1", "[END]", "[PAD]")
     labels = {3: "1", 4: "1", 5: "[END]"}
@@ -303,7 +303,7 @@ def counted() -> Sheet:
 
 
 def kernel() -> Sheet:
-    """A dot that moves right or left, the same frames in another order, and a filter over time."""
+    """Draw a dot that moves right, the same frames in reverse order, and a filter over time."""
     sheet = Sheet(820, 250, "A clip and a filter over time")
 
     def cells(x: float, y: float, rows: tuple[str, ...], colour: str) -> None:
@@ -339,7 +339,7 @@ def kernel() -> Sheet:
 
 
 def proof() -> Sheet:
-    """A late gradient's error comes from the steps that its client missed."""
+    """Draw where a late gradient's error comes from, which is the steps that its client missed."""
     sheet = Sheet(820, 250, "Where a late gradient's error comes from")
     points = ((60, 66), (170, 78), (280, 102), (390, 126), (500, 146))
     sheet.line(*points, colour=BLUE, width=2)
@@ -361,7 +361,7 @@ def proof() -> Sheet:
 
 
 def invariant() -> Sheet:
-    """A healthy server and its twin with one wrong line, asked the same."""
+    """Draw a healthy server and one with a wrong line, and the result of one invariant for each."""
     sheet = Sheet(820, 236, "One invariant, two servers")
     for row, (name, colour) in enumerate((("healthy", GREEN), ("with one bug", ORANGE))):
         y = 44 + 96 * row
@@ -390,7 +390,7 @@ def _in_a_row(sheet: Sheet, steps: Sequence[tuple[str, str]], colours: Sequence[
 
 
 def plan() -> Sheet:
-    """The life of a plan: the result is seen only after the seal."""
+    """Draw the life of a plan, whose result is seen only after the seal."""
     sheet = Sheet(820, 214, "The life of a plan")
     steps = (
         ("write", "question, runs, control"), ("grade", "eight points"), ("seal", "a hash of the text"),
@@ -407,7 +407,7 @@ def plan() -> Sheet:
 
 
 def capstone() -> Sheet:
-    """A project in five steps: the seal lies between the seeds that were seen and those that it draws."""
+    """Draw a project in five steps, with the seal between the seeds already seen and those that it draws."""
     sheet = Sheet(820, 214, "A project in five steps")
     steps = (
         ("method", "one file"), ("invariants", "and ill copies"), ("pilot", "seeds 0 to 4"),

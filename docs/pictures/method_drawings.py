@@ -1,4 +1,4 @@
-"""What each method's diagram shows, after the method's own class and paper."""
+"""The content of each method's diagram, after the method's class and paper."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from board import Board, Place, at
 from asyncfl_course.explore.schedules import staleness_weight
 
 STEPS_FROM, STEP = 356.0, 24.0
-"""Where the first step's words stand, and how far below the next one's, in pixels."""
+"""Vertical position of the first step's words, and distance to the next step's, in pixels."""
 
 CLIENTS = tuple(Place(16, y, 132, 68) for y in (76, 158, 240))
 SERVER = Place(284, 76, 464, 240)
 DISPATCH, REPORT = 166.0, 190.0
-"""Where the lines run that lead to all clients, and from all of them."""
+"""Horizontal positions of the line to all clients and of the line from all clients."""
 
 SLOW = 2
 
@@ -39,7 +39,7 @@ class Drawing(NamedTuple):
 # Jobs of a fast, a middling and the slow client: how long each takes, as shares of the strip of time.
 ASYNCHRONOUS = ((0.16, 0.2, 0.14, 0.18, 0.16, 0.16), (0.3, 0.36, 0.34), (1.0,))
 WAITS_LONG = ((0.2, -0.5, 0.22, -0.08), (0.38, -0.32, 0.3), (0.7, 0.3))
-"""Negative: the client waits."""
+"""A negative number means that the client waits."""
 WAITS_FOR_BURST = ((0.18, -0.2, 0.2, -0.16, 0.2, -0.06), (0.38, 0.36, 0.26), (1.0,))
 
 
@@ -96,7 +96,7 @@ def _model(board: Board, *, new: bool = False) -> Place:
 def _buffer_and_mean(
     board: Board, *, new: bool = False, lead_on: bool = True, rated: bool = True, number: int | None = 3
 ) -> None:
-    """Draw FedBuff's server: a buffer, its mean, the model; not ``rated`` where an optimiser's step has the rate η."""
+    """Draw FedBuff's server: buffer, mean and model; without ``rated``, the rate η belongs to an optimiser's step."""
     model = _model(board)
     words = ("mean of the M,", "times η") if rated else ("mean of the M",)
     mean = board.box(at(0, 1), *words, new=new, number=number)
@@ -110,7 +110,7 @@ def _buffer_and_mean(
 def _round_and_mean(
     board: Board, *, new: bool = False, lead_on: bool = True, rated: bool = True, number: int | None = 3
 ) -> None:
-    """Draw FedAvg's server: a round's updates, their mean by size, the model; ``rated`` as with a buffer."""
+    """Draw FedAvg's server: a round's updates, mean by size, and model; ``rated`` as in :func:`_buffer_and_mean`."""
     model = _model(board)
     words = ("mean by size n_i,", "times η") if rated else ("mean", "by size n_i")
     mean = board.box(at(0, 1), *words, new=new, number=number)
@@ -122,7 +122,7 @@ def _round_and_mean(
 
 
 def _formula(board: Board, *lines: str, y: float = 200) -> None:
-    """Write a method's update rule large, where the server has room."""
+    """Write a method's update rule in large type, in the free part of the server's frame."""
     for row, line in enumerate(lines):
         board.text(line, 590, y + 26 * row, size=16, anchor="middle", inside=SERVER)
 
@@ -207,7 +207,7 @@ def _mixing(board: Board, weight: str) -> None:
 def _weights(
     board: Board, weight: Callable[[int], float], title: str, top: float, most: int = 20, place: Place | None = None
 ) -> None:
-    """Draw a weight over staleness."""
+    """Draw a weight as a curve over staleness."""
     place = place or Place(500, 130, 190, 130)
     board.curve(place, lambda tau: weight(tau), most, top, title, f"staleness τ, 0 to {most}")
 
@@ -231,7 +231,7 @@ def _fedbuff(board: Board) -> None:
 
 
 def _version_axis(board: Board) -> None:
-    """Draw how versions pass while a slow client trains: what staleness counts."""
+    """Draw the versions made while a slow client trains, which staleness counts."""
     left, top, wide = 470.0, 170.0, 250.0
     board.text("job of C, from v_0", left, top + 4, size=12, inside=SERVER)
     board.bar(Place(left, top + 12, wide * 0.82, 14))
@@ -373,7 +373,7 @@ def _afl_dw(board: Board) -> None:
 
 
 def _revived(board: Board, blend: str, kept: str, number: int) -> tuple[Place, Place]:
-    """Draw what FedRevive and DD-FedRevive share; return the teachers' and the distillation's places."""
+    """Draw the parts common to FedRevive and DD-FedRevive; return the places of the teachers and the distillation."""
     model = _model(board)
     mix = board.box(at(0, 1), "x_t + η ·", f"({blend})", new=True, number=number)
     arrived = board.box(at(0, 2), "update Δ_i; model", "x_i = x_{t−τ} + Δ_i", new=True)

@@ -1,4 +1,4 @@
-"""Where lines may break: inside long names of code, not inside an interval, nor between a formula and its full stop."""
+"""Line breaks, allowed in long names of code, but not inside an interval or between a formula and its full stop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMULA = re.compile(r"(\()?(<span class=\"math notranslate nohighlight\">[^<]*<
 
 
 def with_breaks(page: str) -> str:
-    """Return a page's HTML with breaks in long names, and none where an interval or a formula would be torn."""
+    """Return a page's HTML with breaks in long names, and none that would split an interval or a formula."""
     page = NAME.sub(lambda name: (IN_PATH if "/" in name[0] else IN_NAME).sub(r"\1<wbr>", name[0]), page)
     return FORMULA.sub(_whole, INTERVAL.sub("[\\1,\u00a0\\2]", page))
 
@@ -26,12 +26,12 @@ def _whole(found: re.Match[str]) -> str:
 
 
 def change_body(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: document | None) -> None:
-    """Change the body of a page."""
+    """Apply :func:`with_breaks` to the body of a page."""
     if "body" in context:
         context["body"] = with_breaks(context["body"])
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register it."""
+    """Register :func:`change_body` with Sphinx."""
     app.connect("html-page-context", change_body)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -46,7 +46,7 @@ def build(source: Path, site: Path, *options: str, lessons: str = "*", rooms: Se
 
 
 def main() -> int:
-    """Make the site where ``make site`` wants it, and say how long it took."""
+    """Make the site in the folder ``site``, and print how long it took."""
     parser = argparse.ArgumentParser(description="Make site/index.html from the pages, saved notebooks and the code.")
     parser.add_argument("--repository", default="", help="address of the repository, for the launch buttons")
     asked = parser.parse_args()

@@ -1,4 +1,4 @@
-"""A lesson as the site shows it: answers folded, figures with words, core and optional marked, the method drawn."""
+"""Lessons as the site shows them, with folded answers, described figures, marked sections and method drawings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def prepared(path: Path) -> str:
 
 
 def _fold(cell: NotebookNode, answers: bool) -> None:
-    """Fold what JupyterLab folds, and the output of a cell that answers a guess."""
+    """Fold the parts of a cell that JupyterLab folds, and its output if it answers a guess."""
     tags, folded = set(cell.metadata.get("tags", [])), cell.metadata.get("jupyter", {})
     hidden = {name for name in ("source", "outputs") if folded.get(f"{name}_hidden")}
     if answers:
@@ -53,7 +53,7 @@ def _fold(cell: NotebookNode, answers: bool) -> None:
 
 
 def _describe(cell: NotebookNode) -> None:
-    """Give a cell's pictures their words, and take what needs a kernel out."""
+    """Give a cell's pictures a text alternative, link lessons as HTML, and remove widgets, which need a kernel."""
     for output in cell.outputs:
         data = output.get("data", {})
         data.pop(WIDGET, None)
@@ -75,7 +75,7 @@ def _mark(cell: NotebookNode) -> None:
 
 
 def _draw(stem: str, cells: list[NotebookNode]) -> None:
-    """Put the drawing of the method that a lesson is about beside its beginning."""
+    """Put the drawing of a lesson's method beside the beginning of the lesson."""
     method = next((name for name in METHODS if stem.split("_", 1)[1].split("_")[0] == name), None)
     if method:
         heading, _, rest = cells[0].source.partition("\n")

@@ -1,4 +1,4 @@
-"""What the site has beside Sphinx's pages: the explorables, MathJax, links into the repository, launch buttons."""
+"""Additions to Sphinx's pages: the explorables, MathJax, links into the repository, and launch buttons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def launch(app: Sphinx, config: Config) -> None:
-    """Show buttons that open a lesson elsewhere where the repository has an address, else none."""
+    """Show buttons that open a lesson on another site, if the repository has an address."""
     options = config.html_theme_options
     if config.repository:
         options["repository_url"] = config.repository
@@ -31,7 +31,7 @@ def launch(app: Sphinx, config: Config) -> None:
 
 
 def in_repository(name: str, rawtext: str, text: str, lineno: int, inliner: Any, **_: Any) -> tuple[list[Node], list]:
-    """Role ``repository``: a link to a file where the repository has an address, else its words alone."""
+    """Return a link to a file (role ``repository``), or only its text if the repository has no address."""
     said, _, path = unescape(text).strip().rpartition(" <")
     address = inliner.document.settings.env.config.repository
     words = nodes.literal if said.startswith("`") else nodes.inline
@@ -42,7 +42,7 @@ def in_repository(name: str, rawtext: str, text: str, lineno: int, inliner: Any,
 
 
 def put_beside(app: Sphinx, error: Exception | None) -> None:
-    """Copy what Sphinx does not make."""
+    """Copy the explorables and MathJax, which Sphinx does not make, into the site."""
     if error is None and app.builder.format == "html":
         site = Path(app.outdir)
         (site / "docs").mkdir(exist_ok=True)
@@ -53,7 +53,7 @@ def put_beside(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register all of it."""
+    """Register the buttons, the copies and the role with Sphinx."""
     app.connect("config-inited", launch)
     app.connect("build-finished", put_beside)
     app.add_role("repository", in_repository)

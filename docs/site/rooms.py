@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import asyncfl_lite
 
 ROOMS = ("asyncfl_lite", "algorithms", "simulator", "clients", "tasks", "models", "runs", "plots", "testing", "base")
-"""In the order in which a reader asks for them; ``asyncfl_lite`` is what one imports from."""
+"""Rooms in the order in which readers ask for them; ``asyncfl_lite`` is the one to import from."""
 FIRST = {
     "asyncfl_lite": "What most users need. Everything here can be imported from ``asyncfl_lite`` itself.",
 }
@@ -18,7 +18,7 @@ OPTIONS = "The options of each class are tables on :doc:`a page of their own </s
 
 
 def room_pages(rooms: Sequence[str] = ROOMS) -> dict[str, str]:
-    """Return the pages by name."""
+    """Return the reference pages by file name."""
     return {f"reference/{room}.rst": _page(room) for room in rooms}
 
 
@@ -51,12 +51,12 @@ def _page(room: str) -> str:
 
 
 def _first_line(home: str, name: str) -> str:
-    """Return the first line of a docstring; its roles resolve, for it stands on a page of reStructuredText."""
+    """Return the first line of a docstring; its roles resolve, because the page is in reStructuredText."""
     return (getattr(importlib.import_module(home), name).__doc__ or "").strip().split("\n")[0]
 
 
 def _modules(package: str) -> Iterator[str]:
-    """Yield the modules of a room; of one that is a module, itself."""
+    """Yield the modules of a room, or the room itself if it is a module."""
     module = importlib.import_module(package)
     if not hasattr(module, "__path__"):
         yield package

@@ -1,4 +1,4 @@
-"""A page of every setting, made from the classes that are registered."""
+"""A page of all settings, made from the registered classes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ GROUPS: dict[str, tuple[str, Registry, str]] = {
     "Selections of clients": ("selection", SELECTIONS, "selection_settings"),
     "Initial models": ("initial", INITIALISERS, "initial_settings"),
 }
-"""Heading -> what a configuration calls the choice, the registry, and what it calls the settings of what is chosen."""
+"""Heading -> the configuration's key for the choice, the registry, and the key for the chosen class's settings."""
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
 def settings_page() -> str:
-    """Return the page in Markdown."""
+    """Return the page of settings in Markdown."""
     parts = [
         "# Settings",
         "This page lists every setting of a run. It is made from the code. `Config(task=…, algorithm=…)` takes the "
@@ -114,7 +114,7 @@ def _default(cls: type[BaseModel], field: FieldInfo) -> str:
 
 
 def meaning(cls: type[BaseModel], name: str, field: FieldInfo) -> str:
-    """Return what a setting means: its description, or the docstring below it in the class that declares it."""
+    """Return a setting's meaning, which is its description or the docstring below it in the declaring class."""
     if field.description:
         return field.description
     for base in (base for base in cls.__mro__ if base.__module__.startswith("asyncfl_lite")):

@@ -1,4 +1,4 @@
-"""Put the site's source together: pages as they are, lessons prepared, pages made from the code."""
+"""Assemble the site's source from existing pages, prepared lessons, and pages made from the code."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from verdicts import verdicts_page
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-"""Of the repository's root, beside those of ``docs``."""
+"""Pages in the repository's root, in addition to those in ``docs``."""
 CODE = re.compile(r"```python\n(.*?)```", re.S)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
 def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> list[Path]:
-    """Put the site's source into a folder, and return the notebooks that are in it.
+    """Put the site's source into a folder, and return the paths of the notebooks from which its lessons are made.
 
     Args:
         target: the folder.
@@ -58,7 +58,7 @@ def _no_pages(_: str, names: list[str]) -> list[str]:
 
 
 def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
-    """Return the first page: what README.md says once is taken from there."""
+    """Return the first page, with the table of leads and the example in Python taken from README.md."""
     text = (HERE / "index.md").read_text()
     _, found, after = readme.partition("| lead over FedBuff |")
     table = (found + after).partition("\n\n")[0]
@@ -74,7 +74,7 @@ def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
 
 
 def linked(text: str, folder: Path, names: set[str]) -> str:
-    """Return a page whose links to files that are no pages of the site are links to a page of HTML, or words.
+    """Return a page with its links to files outside the site's pages as links to HTML or into the repository.
 
     A number stays beside its deviation.
     """

@@ -1,4 +1,4 @@
-"""The first use of a term in each lesson leads to the glossary, and a pointer shows what it means."""
+"""Links from the first use of each term in a lesson to the glossary, with the term's meaning as a tooltip."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sphinx.environment import BuildEnvironment
 
 GLOSSARY = "docs/glossary"
 NOT_IN = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, nodes.math, nodes.raw, nodes.caption)
-"""Text inside these is left as it is."""
+"""Kinds of nodes whose text is left as it is."""
 ENDING = "(?:s|es)?"
 
 
 def meanings(env: BuildEnvironment) -> dict[str, tuple[str, str]]:
-    """Return each term of the glossary with its anchor and what it means, in one line."""
+    """Map each term of the glossary to its anchor and to its meaning in one line."""
     found: dict[str, tuple[str, str]] = {}
     if GLOSSARY in env.found_docs:
         for item in env.get_doctree(GLOSSARY).findall(nodes.definition_list_item):
@@ -27,7 +27,7 @@ def meanings(env: BuildEnvironment) -> dict[str, tuple[str, str]]:
 
 
 def link_first_uses(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Link them in a lesson; elsewhere, and on the glossary's own page, nothing."""
+    """Link the first use of each term in a lesson to the glossary; leave other pages as they are."""
     terms = getattr(app, "terms_of_the_glossary", None)
     if terms is None:
         terms = app.terms_of_the_glossary = meanings(app.env)
@@ -52,14 +52,14 @@ def inside(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
 
 
 def _is_reading(node: nodes.Node) -> bool:
-    """Return whether a node stands in a lesson's list of works, whose titles are no uses of a term."""
+    """Return whether a node is in a lesson's reading list, where words in titles are not uses of terms."""
     while node is not None and not isinstance(node, nodes.section):
         node = node.parent
     return node is not None and node.next_node(nodes.title).astext() == "Reading"
 
 
 def _link(text: nodes.Text, pattern: re.Pattern, left: dict[str, tuple[str, str]], to: str) -> None:
-    """Replace the terms that a text has for the first time by links; they leave ``left``."""
+    """Replace the first uses of the terms in ``left`` by links, and remove these terms from ``left``."""
     parts: list[nodes.Node] = []
     end, said = 0, text.astext()
     for found in pattern.finditer(said):
@@ -76,12 +76,12 @@ def _link(text: nodes.Text, pattern: re.Pattern, left: dict[str, tuple[str, str]
 
 
 def _either_case(word: str) -> str:
-    """Return a pattern of a word that may begin a sentence; a name with capitals stays as it is."""
+    """Return a pattern for a word that may begin a sentence; a name with capitals stays as it is."""
     escaped = re.escape(word)
     return rf"[{word[0]}{word[0].upper()}]{escaped[1:]}" if word[0].islower() else escaped
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register it."""
+    """Register :func:`link_first_uses` with Sphinx."""
     app.connect("doctree-resolved", link_first_uses)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

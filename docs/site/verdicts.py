@@ -1,4 +1,4 @@
-"""A page of every claim of the papers with the verdict that is recorded for it: the laptop tier's report in brief."""
+"""A page of all the papers' claims with their recorded verdicts, which is the laptop tier's report in brief."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ the verdicts, and [findings](docs/findings.md) explains what they mean.
 
 
 def verdicts_page() -> str:
-    """Return the page in Markdown."""
+    """Return the page of verdicts in Markdown."""
     kept = read_decided(RESULTS)
     rows = [f"| {one.sentence} | {one.printed} | {_said(in_brief(kept, one.id))} |" for one in HEADLINES]
     parts = [TOP, "## Central comparisons", _table("what is compared | the paper | recorded", rows)]
@@ -46,7 +46,7 @@ def _cell(text: str) -> str:
 
 
 def _said(text: str) -> str:
-    """Return a verdict on its colour."""
+    """Return a verdict as HTML, on a background in its colour."""
     verdict = "" if pd.isna(text) else str(text)
     colour = VERDICT_COLOURS.get(verdict.split(":")[0])
     return f'<span class="verdict" style="background: {colour}">{verdict}</span>' if colour else verdict
