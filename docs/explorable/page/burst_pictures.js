@@ -4,7 +4,7 @@ const burstColour = (number) => DATA.bursts[number % DATA.bursts.length];
 
 const burstsPicture = {
   title: "Boards, and the bursts that they share", size: "wide",
-  note: () => "A row is a board. A bar is training, in the colour of the burst that it ended in; the pale part after it is waiting. A vertical line is a new version.",
+  note: () => "Each row is a board. A bar is training, in the colour of the burst that the board then joins. The pale part after it is waiting. A vertical line is a new version.",
   draw(element, [run]) {
     const {clients} = run.settings, span = 14, waiting = run.clock.waiting.length;
     const {g, width, height} = canvasOf(element, `Timeline of ${clients} boards at ${run.now.toFixed(1)} seconds: ${run.server.version} bursts are closed, ${waiting} boards wait.`);
@@ -65,8 +65,8 @@ const sharingPicture = (which, title) => ({
 });
 
 const weightsPicture = {
-  title: "What the members of the latest burst count for",
-  note: () => "Bar: share of the burst's weight, which is images × error. The error is what the board's received model got wrong on the board's own images.",
+  title: "Weights of the latest burst's members",
+  note: () => "A bar is a board's share of the weight, which is images × error. The error is the share of the board's own images that its received model got wrong.",
   draw(element, [run]) {
     const members = run.lastBurst(), sum = members.reduce((total, job) => total + job.weight, 0) || 1;
     const {g, width} = canvasOf(element, members.length ? `Latest burst: ${members.map((job) => `board ${job.client + 1}, ${job.samples} images, error ${percent(job.weight / job.samples)}, weight ${percent(job.weight / sum)}`).join("; ")}.` : "No burst is closed yet.");

@@ -10,7 +10,7 @@ const clockPicture = {
     const {clients, slowClients} = run.settings, quick = clients - slowClients;
     const recent = run.done.filter((job) => job.until > run.now - WINDOW), stale = recent.map((job) => job.staleness);
     const mean = stale.length ? stale.reduce((a, b) => a + b) / stale.length : 0;
-    const {g, width, height} = canvasOf(element, `Timeline of ${clients} devices at ${run.now.toFixed(0)} seconds. ${run.clock.jobs.length} train now; recent updates came ${mean.toFixed(1)} versions late on average, the latest of all ${Math.max(0, ...stale)} late.`);
+    const {g, width, height} = canvasOf(element, `Timeline of ${clients} devices at ${run.now.toFixed(0)} seconds. ${run.clock.jobs.length} train now; recent updates came ${mean.toFixed(1)} versions late on average, and at most ${Math.max(0, ...stale)}.`);
     const left = 62, bottom = 18, row = (height - bottom) / clients, from = Math.max(0, run.now - WINDOW);
     const at = (time) => left + ((time - from) / WINDOW) * (width - left - 8);
     if (slowClients) {

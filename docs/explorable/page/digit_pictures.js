@@ -35,7 +35,7 @@ function digitBars(element, series, describe, ringed = []) {
 
 const classesPicture = {
   title: "Accuracy of each digit",
-  note: () => "A ring marks a digit of which slow devices own more than half the images.",
+  note: () => "A ring marks a digit if slow devices own more than half of its images.",
   draw(element, runs) {
     const run = runs.at(-1), values = run.last.classes;
     digitBars(element, [{values, colour: onGround(run.colour)}], `Accuracy by digit, ${run.name}: ${values.map((value, digit) => `${digit} ${percent(value)}`).join(", ")}.`,
@@ -45,11 +45,11 @@ const classesPicture = {
 
 const storePicture = {
   title: "What FedEcho's server stores",
-  note: () => "A row is a device, a column a digit. The stronger a cell's colour, the surer that device's latest model was of the digit. On the right: how many versions ago a slow device was heard.",
+  note: () => "A row is a device, and a column is a digit. The stronger a cell's colour, the surer that device's latest model was of the digit. The number on the right says how many versions ago a slow device last reported.",
   draw(element, runs) {
     const run = runs.find((one) => one.server.logits), store = run?.server.logits;
     const slow = run ? [...store.keys()].filter((client) => run.isSlow(client)).length : 0;
-    const {g, width, height} = canvasOf(element, store ? `Predictions of ${store.size} of ${run.settings.clients} devices are stored, ${slow} of them of slow devices.` : "Only FedEcho stores predictions.");
+    const {g, width, height} = canvasOf(element, store ? `Predictions of ${store.size} of ${run.settings.clients} devices are stored. Of these devices, ${slow} are slow.` : "Only FedEcho stores predictions.");
     if (!store) { write(g, "Only FedEcho stores predictions.", 4, 20); return; }
     const {clients, slowClients, unlabelled} = run.settings, row = (height - 18) / clients, left = 52, right = 40, column = (width - left - right) / 10;
     write(g, "quick", 4, ((clients - slowClients) * row) / 2);

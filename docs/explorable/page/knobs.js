@@ -2,9 +2,9 @@
 
 const KNOB_METHODS = {
   fedbuff: ["FedBuff", "adds the mean of a buffer of updates, times the server learning rate."],
-  fedasync: ["FedAsync", "mixes each arriving model in, the less the staler it is. It has no buffer."],
+  fedasync: ["FedAsync", "mixes in each arriving model. A stale model gets less weight. It has no buffer."],
   fedecho: ["FedEcho", "does what FedBuff does, and then learns from every device's stored predictions."],
-  kuiper: ["KUIPER", "mixes a burst of models in. Devices whose received model was wrong count more. They wait for their burst."],
+  kuiper: ["KUIPER", "mixes in a burst of models. A device counts more if the model that it received made many errors on its images. Devices wait for their burst."],
 };
 const logarithmic = (low, high) => ({min: 0, max: 100, to: (t) => low * (high / low) ** (t / 100), from: (v) => (100 * Math.log(v / low)) / Math.log(high / low)});
 const linear = (min, max) => ({min, max, to: (t) => t, from: (v) => v});
@@ -13,10 +13,10 @@ const MIXES = ["fedasync", "kuiper"];
 const KNOBS = {
   step: {...logarithmic(0.05, 1.5), name: (set) => (MIXES.includes(set.method) ? "mixing weight" : "server learning rate"),
     show: (v, set) => short(MIXES.includes(set.method) ? Math.min(1, v) : v), about: "how far the model moves at each version"},
-  slow: {...logarithmic(1, 60), name: () => "slow devices", show: (v) => `${short(v)} s`, about: "how long the six slow devices train at least"},
+  slow: {...logarithmic(1, 60), name: () => "slow devices", show: (v) => `${short(v)} s`, about: "the shortest training time of the six slow devices"},
   flight: {...linear(1, 30), name: () => "concurrency", show: (v) => v.toFixed(0), about: "how many devices train at the same time"},
   buffer: {...linear(1, 15), name: () => "buffer", show: (v) => v.toFixed(0), about: "how many updates make a version"},
-  alpha: {...logarithmic(0.05, 10), name: () => "label skew α", show: short, about: "small: each device has few digits. A change begins again"},
+  alpha: {...logarithmic(0.05, 10), name: () => "label skew α", show: short, about: "if it is small, each device has few digits. A change starts a new run"},
 };
 const chosen = {...USUAL, step: 0.3, seed: 1};
 

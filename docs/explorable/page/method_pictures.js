@@ -19,7 +19,7 @@ function lesson(run) {  // test accuracies of today's model, and of the late one
 
 const galleryPicture = {
   title: "Images that the generator made up", size: "tall",
-  note: () => "The latest batches, newest first. Above each image stands the digit that was asked for; it is bold where today's model reads that digit.",
+  note: () => "The latest batches, newest first. Above each image is the digit that was asked for. It is bold if today's model reads the image as that digit.",
   draw(element, [run]) {
     const {pool} = run.server, total = pool.labels.length;
     const {g, width, height} = canvasOf(element, total ? `${total} made-up images; today's model reads ${percent(asAsked(run))} of them as the digit that was asked for.` : "Nothing is made up yet.");

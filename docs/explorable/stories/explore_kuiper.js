@@ -73,31 +73,31 @@ const STEPS = [
     text: () => `<p>Every board trains on its own images. The quickest needs ${(1).toFixed(2)} seconds, the slowest ${(1 + 0.17 * 11).toFixed(2)}. A board that has finished does not train again at once. It waits until four boards have finished. Then the server makes one version from the four, and sends it to these four.</p>`,
     bet: {question: "Until the fifth burst closes, what share of its time does the quickest board spend waiting?", options: ["under 10%", "10% to 30%", "over 30%"],
       answer: ([run]) => { const share = waited(run, 0); return share < 0.1 ? 0 : share <= 0.3 ? 1 : 2; }},
-    stops: [{until: (run) => run.bursts.length >= 5, result: ([run]) => `<p>Five bursts are closed after ${run.now.toFixed(1)} seconds. Board 1 waited ${percent(waited(run, 0))} of the time, board ${BOARDS} ${percent(waited(run, BOARDS - 1))}.</p>
-      <p>That is the price. In return four updates arrive together, all on models of nearly the same age.</p>`}],
+    stops: [{until: (run) => run.bursts.length >= 5, result: ([run]) => `<p>Five bursts are closed after ${run.now.toFixed(1)} seconds. Board 1 waited ${percent(waited(run, 0))} of the time, and board ${BOARDS} waited ${percent(waited(run, BOARDS - 1))}.</p>
+      <p>That is the price. In return four updates arrive together, all from models of nearly the same age.</p>`}],
   },
   {
     name: "A reward for error", panels: [weightsPicture, burstsPicture], end: 40, speed: 1, runs: () => [boards()],
-    text: () => `<p>The four members of a burst do not count alike. A board counts by its number of images, times the <b>error</b> that the received model made on them. So a board whose images the model cannot read yet counts more.</p>`,
-    bet: {question: "Pause at the first burst, from the tenth on, in which the heaviest member is not the one with most images. Who is it then?", options: ["the member with the largest error", "the member with the fewest images", "another member"],
+    text: () => `<p>The four members of a burst do not count equally. The weight of a board is its number of images, times the <b>error</b> that the received model made on them. So a board whose images the model cannot read yet counts more.</p>`,
+    bet: {question: "The clock stops at the first burst, from the tenth on, in which the member with the largest weight is not the one with the most images. Which member has the largest weight?", options: ["the member with the largest error", "the member with the fewest images", "another member"],
       answer: ([run]) => { const members = run.lastBurst(), top = most(members.map((job) => job.weight)); return top === most(members.map((job) => job.weight / job.samples)) ? 0 : top === least(members.map((job) => job.samples)) ? 1 : 2; }},
     stops: [{until: (run) => { const members = run.lastBurst(); return run.latest.made && run.bursts.length >= 10 && most(members.map((job) => job.weight)) !== most(members.map((job) => job.samples)); },
-      result: ([run]) => { const members = run.lastBurst(), heavy = members[most(members.map((job) => job.weight))]; return `<p>Board ${heavy.client + 1} is the heaviest: ${heavy.samples} images, of which its received model read ${percent(1 - heavy.weight / heavy.samples)}. The model reads ${percent(run.last.all)} of the test images.</p>
-        <p>Which accuracy counts is decisive: that of the model before the board trains. Once it has trained, nearly every model reads its own board's images.</p>`; }}],
+      result: ([run]) => { const members = run.lastBurst(), heavy = members[most(members.map((job) => job.weight))]; return `<p>Board ${heavy.client + 1} has the largest weight. It has ${heavy.samples} images, and the model that it received read ${percent(1 - heavy.weight / heavy.samples)} of them. Today's model reads ${percent(run.last.all)} of the test images.</p>
+        <p>It is decisive that the accuracy is measured before the board trains. After training, nearly every model reads its own board's images.</p>`; }}],
   },
   {
-    name: "Two per cent", panels: [sharingPicture(0, "Who shares bursts: as they are"), sharingPicture(1, `Who shares bursts: board ${MOVED + 1} takes 2% longer`)], end: 400, speed: 16,
+    name: "Two per cent", panels: [sharingPicture(0, "Who shares bursts, with unchanged times"), sharingPicture(1, `Who shares bursts if board ${MOVED + 1} takes 2% longer`)], end: 400, speed: 16,
     runs: () => [clocks(), clocks(MOVED, 1.02)],
-    text: () => `<p>Who meets whom in a burst is decided by the boards' times alone. Here the boards are of three kinds, four of each: they need ${KINDS.map((time) => time.toFixed(1)).join(", ")} seconds. So the four of a kind finish together and share every burst.</p>
+    text: () => `<p>The boards' times alone decide which boards meet in a burst. Here there are three kinds of boards, four of each. They need ${KINDS.map((time) => time.toFixed(1)).join(", ").replace(/, ([^,]*)$/, " and $1")} seconds. So the four of a kind finish together and share every burst.</p>
       <p>On the right, board ${MOVED + 1} takes two per cent longer. Nothing else differs.</p>`,
-    bet: {question: `How many of the ${PAIRS} pairs of boards meet more or less often, by over a tenth of their bursts, after ${BURSTS} bursts?`, options: ["none", `only pairs with board ${MOVED + 1}`, "other pairs too"],
+    bet: {question: `After ${BURSTS} bursts, which of the ${PAIRS} pairs of boards have met more or less often, by over a tenth of their bursts?`, options: ["none", `only pairs with board ${MOVED + 1}`, "other pairs too"],
       answer: (runs) => { const pairs = changedPairs(runs); return !pairs.length ? 0 : foreign(pairs, MOVED) ? 2 : 1; }},
-    stops: [{until: (run) => run.bursts.length >= BURSTS, result: (runs) => `<p>${said(runs)}</p><p>A burst is a meeting, and one late member moves the meeting of all. A board that comes too late for its own kind drops into a burst of another kind, and pushes a board of that kind out. So one draw of times says little about a method that works by bursts.</p>`}],
+    stops: [{until: (run) => run.bursts.length >= BURSTS, result: (runs) => `<p>${said(runs)}</p><p>One late member delays its whole burst. A board that comes too late for its own kind drops into a burst of another kind, and pushes a board of that kind out. So one draw of times says little about a method that works with bursts.</p>`}],
   },
   {
-    name: "Move a board", panels: [sharingPicture(0, "As they are"), sharingPicture(1, "With the moved board")], reading: true,
+    name: "Move a board", panels: [sharingPicture(0, "With unchanged times"), sharingPicture(1, "With the changed time")], reading: true,
     runs: () => [clocks(), clocks()], knobs: moveBoard,
-    text: () => `<p>Choose a board and change its time by a few per cent. The pictures show ${BURSTS} bursts. Which kind of board can move by two per cent without anybody noticing?</p>`,
+    text: () => `<p>Choose a board and change its time by a few per cent. The pictures show ${BURSTS} bursts. Is there a board that can take two per cent more or less time without changing who shares bursts?</p>`,
   },
   evidenceStep("KUIPER"),
 ];
