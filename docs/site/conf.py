@@ -85,7 +85,7 @@ html_theme_options = {
     "repository_branch": "main",
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
-    "extra_footer": "Made from the saved notebooks and the code; nothing on these pages is asked for from elsewhere.",
+    "extra_footer": "Made from the saved notebooks and the code. These pages load nothing from elsewhere.",
 }
 
 

@@ -14,7 +14,7 @@ FIRST = {
     "asyncfl_lite": "What most users need. Everything here can be imported from ``asyncfl_lite`` itself.",
 }
 WITH_OPTIONS = ("algorithms", "simulator", "tasks", "models", "runs")
-OPTIONS = "The options of each class are tables on :doc:`a page of their own </settings>`.\n"
+OPTIONS = "The options of each class are in tables on :doc:`a separate page </settings>`.\n"
 
 
 def room_pages(rooms: Sequence[str] = ROOMS) -> dict[str, str]:

@@ -47,7 +47,7 @@ def settings_page() -> str:
         "and its section names the group that they belong to. *As chosen* means that the default depends on the task "
         "and the method. A setting that *must be given* has no default. `Config(…).explain()` says which value a "
         "configuration takes, and where it comes from.",
-        "## Of every run",
+        "## Settings of every run",
         _table(Config),
     ]
     for heading, (choice, registry, group) in GROUPS.items():

@@ -14,7 +14,7 @@ from asyncfl_reproduction.report.summary import TITLES
 
 TOP = """# The report in brief
 
-The laptop tier ran every claim at small scale, with ten seeds or more. This page begins with the papers' central
+The laptop tier tested every claim at small scale, with ten seeds or more. This page begins with the papers' central
 comparisons, three for each paper, with every method tuned. Every claim with its verdict follows.
 `make report TIER=laptop` writes the whole report, with every number. [Results](docs/results.md) explains the names of
 the verdicts, and [findings](docs/findings.md) explains what they mean.
