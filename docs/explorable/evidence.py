@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 FINDINGS = Path(__file__).parents[1] / "findings.md"
-SECTIONS = ("What only the server's step explains", "What holds", "What does not")
+SECTIONS = ("What holds", "What is level", "What is reversed")
 
 
 def leads(text: str) -> dict[str, dict[str, str]]:
@@ -33,15 +33,17 @@ def bullets(text: str, method: str) -> dict[str, list[str]]:
     """Return, as HTML by section, the bullets whose bold words name a method; sections without one are left out.
 
     Raises:
-        ValueError: where no bullet does.
+        ValueError: if the page lacks one of the sections, or no bullet names the method.
     """
     found: dict[str, list[str]] = {}
-    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        title, _, body = section.partition("\n")
-        if title not in SECTIONS:
-            continue
+    bodies = dict(section.split("\n", 1) for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
+    for title in SECTIONS:
+        if title not in bodies:
+            raise ValueError(f"{FINDINGS.name}: no section {title!r}")
         own = [
-            bullet for bullet in re.findall(r"^- (.+(?:\n  .+)*)", body, flags=re.MULTILINE) if method in _bold(bullet)
+            bullet
+            for bullet in re.findall(r"^- (.+(?:\n  .+)*)", bodies[title], flags=re.MULTILINE)
+            if method in _bold(bullet)
         ]
         if own:
             found[title] = [_as_html(bullet) for bullet in own]

@@ -61,8 +61,11 @@ def test_evidence_is_what_findings_say():
         assert all(method in bullet for section in found.values() for bullet in section)
         assert not [bullet for section in found.values() for bullet in section if "[^" in bullet or "**" in bullet]
         assert json.dumps(found) in FILES[name].read_text(encoding="utf-8")
+        assert method == "FedRevive" or {"What holds", "What is reversed"} <= found.keys()
     with pytest.raises(ValueError, match="no finding about Nobody"):
         explorable.evidence.bullets(FINDINGS, "Nobody")
+    with pytest.raises(ValueError, match="no section 'What is level'"):
+        explorable.evidence.bullets(FINDINGS.replace("## What is level", "## Level"), "KUIPER")
 
 
 # --- in a browser -----------------------------------------------------------------------------------
