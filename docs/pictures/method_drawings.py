@@ -28,12 +28,14 @@ class Drawing(NamedTuple):
         steps: what happens, in order, a line each.
         draw: draws clients, server and arrows.
         against: the method that it is compared with.
+        sentence: what the page says about the method, if the drawing has room only for a shorter idea.
     """
 
     idea: str
     steps: tuple[str, ...]
     draw: Callable[[Board], None]
     against: str = "fedbuff"
+    sentence: str = ""
 
 
 # Jobs of a fast, a middling and the slow client: how long each takes, as shares of the strip of time.
@@ -433,6 +435,7 @@ DRAWINGS: dict[str, Drawing] = {
         ),
         _fedprox,
         against="fedavg",
+        sentence="FedProx is FedAvg with a penalty that keeps each client's model near the model that it was sent.",
     ),
     "fedavgm": Drawing(
         "FedAvg with momentum on the server.",
@@ -444,6 +447,7 @@ DRAWINGS: dict[str, Drawing] = {
         ),
         _fedavgm,
         against="fedavg",
+        sentence="FedAvgM is FedAvg with momentum on the server.",
     ),
     "fedadam": Drawing(
         "FedAvg with Adam on the server.",
@@ -455,6 +459,7 @@ DRAWINGS: dict[str, Drawing] = {
         ),
         _fedadam,
         against="fedavg",
+        sentence="FedAdam is FedAvg with Adam on the server.",
     ),
     "oort": Drawing(
         "FedAvg's rounds, with clients chosen by how much they may teach and how fast they are.",
@@ -466,6 +471,8 @@ DRAWINGS: dict[str, Drawing] = {
         ),
         _oort,
         against="fedavg",
+        sentence="Oort runs FedAvg's rounds. It prefers fast clients with large losses, and always tries some new "
+        "clients.",
     ),
     "fedasync": Drawing(
         "Every client's model is mixed into the global one; a stale model counts less.",
@@ -476,6 +483,7 @@ DRAWINGS: dict[str, Drawing] = {
             "It mixes x_i in with weight α_t = α · s(τ); by default s falls as (1 + τ)^{−½}.",
         ),
         _fedasync,
+        sentence="The server mixes every client's model into the global model. A stale model gets less weight.",
     ),
     "fedasmu": Drawing(
         "FedAsync whose clients merge a newer model half-way through their training.",
@@ -486,6 +494,8 @@ DRAWINGS: dict[str, Drawing] = {
             "It mixes x_i in with weight α, which falls with staleness τ and with version t.",
         ),
         _fedasmu,
+        sentence="FedASMU extends FedAsync. Half-way through a job, the client merges a newer global model into its "
+        "own.",
     ),
     "fedbuff": Drawing(
         "Every M updates make a version, no matter which clients sent them.",
@@ -496,6 +506,7 @@ DRAWINGS: dict[str, Drawing] = {
         ),
         _fedbuff,
         against="fedavg",
+        sentence="The server makes a version from every M updates, no matter which clients sent them.",
     ),
     "ca2fl": Drawing(
         "FedBuff that remembers every client's latest update, so that absent clients count.",
@@ -506,6 +517,7 @@ DRAWINGS: dict[str, Drawing] = {
             "When M are in, the model moves by the mean of all N remembered updates plus the mean correction.",
         ),
         _ca2fl,
+        sentence="CA²FL is FedBuff with a memory of every client's latest update, so that absent clients count, too.",
     ),
     "fadas": Drawing(
         "FedBuff with an adaptive optimiser (AMSGrad) on the server.",
@@ -516,6 +528,7 @@ DRAWINGS: dict[str, Drawing] = {
             "It feeds moving averages m and v; v̂ is the largest v so far. Very stale buffers may get a smaller η_t.",
         ),
         _fadas,
+        sentence="FADAS is FedBuff with an adaptive optimiser (AMSGrad) on the server.",
     ),
     "fedac": Drawing(
         "FedBuff with more weight for updates that agree with the model's movement since they started.",
@@ -526,6 +539,8 @@ DRAWINGS: dict[str, Drawing] = {
             "The weighted mean feeds momentum m and squares v; the model steps along both.",
         ),
         _fedac,
+        sentence="FedAC extends FedBuff. An update gets more weight if it points in the direction in which the global "
+        "model has moved since the client was sent its model.",
     ),
     "fedfa": Drawing(
         "The global model is the mean of the latest client models.",
@@ -546,6 +561,9 @@ DRAWINGS: dict[str, Drawing] = {
             "The mean is mixed in with β_t, which falls with the burst's mean staleness.",
         ),
         _kuiper,
+        sentence="Clients that have reported wait until M of them form a burst. The server averages their models, "
+        "weighted by sample count and error, and mixes the average into the global model. A stale burst gets "
+        "less weight.",
     ),
     "fedecho": Drawing(
         "FedBuff, then distillation from what every client's latest model predicts.",
@@ -556,6 +574,8 @@ DRAWINGS: dict[str, Drawing] = {
             "After each mean, the model learns the mean logits of all clients: soft where unsure, hard where sure.",
         ),
         _fedecho,
+        sentence="After each step of FedBuff, the server distils the predictions of every client's latest model into "
+        "the global model.",
     ),
     "fedadt": Drawing(
         "FedAsync whose stale models first learn from the global one.",
@@ -566,6 +586,8 @@ DRAWINGS: dict[str, Drawing] = {
             "It is mixed in with β, which falls with staleness; a fresh model replaces the global one.",
         ),
         _fedadt,
+        sentence="FedADT is FedAsync with one more step. A stale client model first learns from the global model and "
+        "from labelled data on the server.",
     ),
     "afl_dw": Drawing(
         "Every update is added at once; a stale update counts less.",
@@ -576,6 +598,7 @@ DRAWINGS: dict[str, Drawing] = {
             "The rest, times η, is added to the model.",
         ),
         _afl_dw,
+        sentence="The server adds every update as soon as it arrives. A stale update gets less weight.",
     ),
     "dd_fedrevive": Drawing(
         "Half of every update gives way to what the latest client models teach on real data.",
@@ -587,6 +610,8 @@ DRAWINGS: dict[str, Drawing] = {
             "The model moves by η times half the update and half of Δ^{KD}.",
         ),
         _dd_fedrevive,
+        sentence="The server replaces half of every update with a step distilled from the latest client models, on "
+        "real data.",
     ),
     "fedrevive": Drawing(
         "The staler an update, the more of it gives way to what client models teach on made-up data.",
@@ -598,5 +623,7 @@ DRAWINGS: dict[str, Drawing] = {
             "The model moves by η times (1 − β) of the update and β of Δ^{KD}.",
         ),
         _fedrevive,
+        sentence="The server replaces a part of every update with a step distilled from the latest client models, on "
+        "made-up data. The staler the update, the larger this part.",
     ),
 }
