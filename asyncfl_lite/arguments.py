@@ -63,7 +63,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     Options may be written with ``-`` or, as settings are in Python and in files, with ``_``.
 
     Raises:
-        ConfigError: in one line that says what is wrong and what is allowed.
+        ConfigError: if an argument is wrong; one line says what is wrong and what is allowed.
     """
     parser = _parser(arguments)
     _complete(parser)

@@ -1,7 +1,7 @@
 """The command line: ``asyncfl-lite run | list | …``, or ``python -m asyncfl_lite …``.
 
-The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields, so a new setting is an option at
-once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
+The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields, so every new setting becomes an option by
+itself. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
 
     Args:
         path: the file, or the folder of a run.
-        another_task: whether the user names a task, too, as is necessary for the result of a run on the user's own
+        another_task: whether the user also names a task, which is necessary for the result of a run on the user's own
             data.
     """
     from asyncfl_lite.base.written import settings_in
@@ -282,7 +282,7 @@ def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
 
 
 COMMANDS = {"run": _run, "list": _list}
-"""The library's own commands; other packages add theirs by the entry point group ``asyncfl_lite.commands``."""
+"""The library's own commands; other packages add theirs through the entry-point group ``asyncfl_lite.commands``."""
 
 if __name__ == "__main__":
     sys.exit(main())

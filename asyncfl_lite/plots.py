@@ -1,6 +1,6 @@
 """All figures of the project, in one style; a method has the same colour everywhere.
 
-Each function draws on the axes that it is given, or on new ones, and returns them.
+A function with the argument ``axes`` draws on these axes, or on new ones, and returns them.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def plot_curves(
     A value is drawn as constant from its evaluation to the next.
 
     Args:
-        curves: results of several runs, which are grouped by method; or a method (or variant, ``fedecho-natural``, or
-            any name) -> results or curve tables, one for each seed.
+        curves: results of several runs, which are grouped by method; or a mapping from a method, a variant (such as
+            ``fedecho-natural``) or any other name to results or curve tables, one for each seed.
         over: ``time``, ``version`` or ``updates``.
         unit: the meaning of one unit of virtual time; by default, the unit that the results state.
         value: ``accuracy``, ``loss``, or another column of all curves.
@@ -145,7 +145,7 @@ def plot_curves(
         axes: axes to draw on, or None for a new figure.
 
     Raises:
-        ConfigError: for anything else, or times in different units.
+        ConfigError: if the curves are anything else, lack a column, or have times in different units.
 
     Example: two methods on the same clients.
 
@@ -194,9 +194,9 @@ def plot_differences(found: pd.DataFrame, axes: Axes | None = None) -> Axes:
     """Draw differences between methods, in points, as coloured squares: one row per method, one column per setting.
 
     Args:
-        found: one row per setting and method: place (the setting), other (the method), mean (points), and verdict, as
-            :func:`asyncfl_course.differences` returns it. Without verdicts, as for a paper's own numbers, squares
-            stay white.
+        found: a table with one row per setting and method, and the columns ``place`` (the setting), ``other`` (the
+            method), ``mean`` (in points) and ``verdict``, as :func:`asyncfl_course.differences` returns it. Without
+            verdicts, as for a paper's own numbers, squares stay white.
         axes: axes to draw on, or None for a new figure.
     """
     axes = _axes(axes)
@@ -232,8 +232,8 @@ def plot_gantt(
     Args:
         updates: a result's table of updates.
         until: last virtual time to draw.
-        in_flight: jobs that did not arrive, drawn with hatching: client, dispatched_at and, if any were called off,
-            called_off_at.
+        in_flight: a table of the jobs that did not arrive, which are drawn with hatching; its columns are ``client``,
+            ``dispatched_at`` and, if any jobs were called off, ``called_off_at``.
         unit: the meaning of one unit of virtual time.
         axes: axes to draw on, or None for a new figure.
     """
@@ -279,14 +279,14 @@ def plot_staleness(
         updates: a result's table of updates.
         expected: the mean that theory predicts.
         by: a group for each row of ``updates``, such as its client's speed; each group gets a colour.
-        width: number of versions in a bar; by default, so many that there are at most 61 bars. Set it to compare
+        width: number of versions per bar; by default, the smallest that gives at most 61 bars. Set it to compare
             figures.
         axes: axes to draw on, or None for a new figure.
     """
     axes = _axes(axes)
     staleness = updates["staleness"]
     most = int(staleness.max()) if len(staleness) else 0
-    width = width or most // 61 + 1  # a whole number, so that all bars count equally many versions
+    width = width or most // 61 + 1  # a whole number, so that every bar covers the same number of versions
     bins = (np.arange(0, most + width + 1, width) - 0.5).tolist()
     if by is None:
         axes.hist(staleness, bins=bins, color=NEUTRAL, alpha=0.75)
@@ -294,7 +294,7 @@ def plot_staleness(
         groups = staleness.groupby(by).mean().sort_values().index
         for group, shade in zip(groups, sns.color_palette("viridis_r", len(groups)), strict=True):
             axes.hist(staleness[by == group], bins=bins, color=shade, alpha=0.85, label=str(group))
-    behind = 0.9  # the bars, which the lines would cover
+    behind = 0.9  # draw the lines behind the bars, which they would otherwise cover
     axes.axvline(staleness.mean(), color=ACCENT, linewidth=2, zorder=behind, label=f"mean {staleness.mean():.1f}")
     if expected is not None:
         axes.axvline(expected, color="black", linestyle="--", zorder=behind, label=f"predicted {expected:.1f}")

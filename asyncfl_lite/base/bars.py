@@ -3,7 +3,7 @@
 import warnings
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # without ipywidgets, tqdm would warn each time that it prints a line of text
+    warnings.simplefilter("ignore")  # in a notebook without ipywidgets, importing tqdm.auto warns
     from tqdm.auto import tqdm
 
 __all__ = ["tqdm"]

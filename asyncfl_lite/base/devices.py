@@ -43,11 +43,11 @@ def check_device(name: str) -> None:
     """Raise an error if torch cannot use the device ``name`` on this machine.
 
     Raises:
-        ConfigError: in one line that says why.
+        ConfigError: if torch cannot use it; the message says why.
     """
     try:
         torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch raises one by the kind of device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # which one depends on the kind of device
         raise ConfigError(f"device: this machine has no {name!r} that torch can use ({reason(error)})") from None
 
 
@@ -60,7 +60,7 @@ def seeded(seed: int, device: str | torch.device = "cpu") -> Iterator[list[torch
     which takes longer than drawing a small layer's weights.
 
     Args:
-        seed: any integer of 64 bits.
+        seed: any 64-bit integer.
         device: the CPU's generator is always seeded; if this is a CUDA device, its generator is, too.
     """
     device, generators = torch.device(device), [torch.default_generator]

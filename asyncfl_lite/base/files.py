@@ -82,7 +82,7 @@ def write_atomically(
             but no ``path``.
 
     Raises:
-        ResultError: naming the path and the reason (full disk, no permission).
+        ResultError: if the file cannot be written, naming the path and the reason (full disk, no permission).
     """
     path = Path(path)
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
@@ -122,7 +122,8 @@ def fingerprint(places: Iterable[Path]) -> str | None:
     """Return 16 hexadecimal digits that identify files by name and content, wherever they are; None if no file exists.
 
     If the files have more than :data:`LARGE` bytes in all, sizes and modification times stand for the contents. A
-    compressed file counts as its content, so that it may be there compressed, uncompressed or both.
+    compressed file counts as its content, so it makes no difference whether a file is compressed, uncompressed or
+    present in both forms.
 
     Args:
         places: files and folders; a folder stands for all files in it and in its subfolders, except hidden ones.
@@ -177,7 +178,7 @@ def reading(path: str | Path, what: str = "") -> Iterator[None]:
         what: the kind of content that it should have, such as ``"UTF-8 text"``.
 
     Raises:
-        DataError: a line with the file, the kind of content that it should have, and the reason.
+        DataError: if reading fails, naming the file, the kind of content that it should have, and the reason.
     """
     try:
         yield
@@ -218,12 +219,12 @@ def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
 
     Args:
         folder: a task's setting; see :func:`data_root`. It may also be the data set's own folder.
-        names: spellings of the data set's folder inside it, such as ``"MRPC", "mrpc"``; the first that exists
+        names: spellings of the data set's folder inside that folder, such as ``"MRPC", "mrpc"``; the first that exists
             is taken. ``"MNIST/raw"`` is fine, too.
-        how: how to get the data; the end of the error message.
+        how: advice on how to get the data, which ends the error message.
 
     Raises:
-        DataError: in one line, when there is no such folder.
+        DataError: when there is no such folder.
     """
     root = data_root(folder)
     for name in names:
@@ -249,10 +250,10 @@ def data_file(place: Path, *names: str, how: str = "") -> Path:
     Args:
         place: a data set's folder, from :func:`data_folder`.
         names: names of the same file, compressed or not, such as ``"train.jsonl", "train.jsonl.xz"``.
-        how: how to get the data; the end of the error message.
+        how: advice on how to get the data, which ends the error message.
 
     Raises:
-        DataError: in one line, when none of them exists.
+        DataError: when none of them exists.
     """
     for name in names:
         if (place / name).is_file():

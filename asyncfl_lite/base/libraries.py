@@ -18,7 +18,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
 
     Args:
         extra: extra of the package, such as ``"text"``.
-        what: the part that needs the library, as the user calls it.
+        what: the model, option or action that needs the library, by a name that the user knows.
 
     Raises:
         MissingLibraryError: with the command that installs the library.

@@ -1,8 +1,8 @@
 """Users' own modules, which register methods, models, tasks or delay laws without editing the package.
 
 There are two ways to import them. ``--import`` on the command line and ``import:`` in a grid's file name a module or a
-file. An installed package may name its module in the entry-point group :data:`GROUP`; this module is imported as soon
-as a name is asked for that is unknown without it, or all names are.
+file. An installed package may name its module in the entry-point group :data:`GROUP`; this module is imported only when
+needed: when a name is unknown without it, or when all names are listed.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def import_own(place: str) -> ModuleType:
     """Import a user's module or file, which must register at least one class.
 
     Args:
-        place: ``my_package.methods``, or the path of a Python file, which may belong to a package.
+        place: a module such as ``my_package.methods``, or the path of a Python file, which may belong to a package.
 
     Raises:
-        ConfigError: in one line, when it cannot be imported or registers nothing.
+        ConfigError: when it cannot be imported or registers nothing.
     """
     what, before = f"import: {place}", len(_own)
     if not place.endswith(".py"):
@@ -85,7 +85,7 @@ def import_own(place: str) -> ModuleType:
 def located(place: str, folder: Path) -> str:
     """Return the full path of a module's file, or its name if no file is found, so that other processes can import it.
 
-    The file is looked for in ``folder``, to which a path of a file is relative.
+    The file is looked for in ``folder``; the path of a Python file is relative to this folder.
 
     >>> located("my_package.methods", Path("/nowhere"))
     'my_package.methods'

@@ -38,7 +38,7 @@ class Settings(BaseModel):
     """A frozen group of typed settings; a misspelt name or an impossible value raises a one-line error.
 
     Raises:
-        ConfigError: naming the field, what was given and what is allowed.
+        ConfigError: for such a name or value; the message names the field, what was given and what is allowed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -77,8 +77,8 @@ class Settings(BaseModel):
     def files(self) -> list[Path]:
         """Return the paths that these settings read from, existing or not.
 
-        The files' contents are part of a run's identity: with other contents, it is another run. By default, these are
-        the settings that are paths; a class that finds its files in another way overrides this method.
+        The files' contents are part of a run's identity: with other contents, it is another run. By default, the method
+        returns the settings that are paths; a class that finds its files in another way overrides it.
         """
         return [value for value in self.__dict__.values() if isinstance(value, Path)]
 
@@ -175,10 +175,11 @@ def written_as(**groups: Settings) -> Iterator[None]:
     """Prefix setting names in error messages with their group, as in ``partition_settings.min_size``.
 
     Args:
-        groups: name of a group -> its settings. A message that begins with one of these gets the group's name.
+        groups: name of a group -> its settings. A message that begins with the name of one of these settings is
+            prefixed with its group's name.
 
     Raises:
-        AsyncFLError: the original error, with the group's name before that of the setting.
+        AsyncFLError: the original error, with the group's name before the setting's name.
     """
     try:
         yield

@@ -59,7 +59,7 @@ def settings_in(path: Path) -> Any:
     """Parse the settings in a JSON or YAML file.
 
     Raises:
-        ConfigError: in one line, when the file cannot be read, is neither JSON nor YAML, or has a duplicate key.
+        ConfigError: when the file cannot be read, is neither JSON nor YAML, or has a duplicate key.
     """
     try:
         text = small_text(path)

@@ -44,14 +44,14 @@ class Plan:
         device: the device of the samples.
 
     Attributes:
-        active: step -> how many jobs are still running; they are the first rows.
+        active: step -> number of jobs that are still running, which are the first rows.
         places: ``(steps, G, batch_size)`` int64 indices of the samples, 0 for padding.
         widths: ``(steps, G)`` int64 number of samples in each job's minibatch.
         padded: step -> whether a job that is still running has fewer samples than ``batch_size``.
         counts_from: ``(G,)`` the step from which a job's losses and hits are counted.
         first_counted: step -> the smallest ``counts_from`` of the jobs that are still running.
         last_counted: the step from which all jobs are counted.
-        columns: ``(batch_size,)`` 0, 1, …, a sample's index in its minibatch.
+        columns: ``(batch_size,)`` indices 0, 1, … of the samples in a minibatch.
     """
 
     def __init__(self, works: Sequence[Work], device: torch.device) -> None:
@@ -101,7 +101,7 @@ class Cohort:
         self.sums = self.x.new_zeros(3, len(works))
         self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
         self.plan = Plan(works, self.x.device)
-        corrections = [work.job.correction for work in works if work.job.correction is not None]  # for all or for none
+        corrections = [work.job.correction for work in works if work.job.correction is not None]  # all or none
         self.corrections = torch.stack(corrections) if corrections else None
         self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
 
@@ -144,7 +144,7 @@ class Cohort:
 
     def _draws(self, number: int, still: int) -> Draws | None:
         """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
-        generators = [work.draws for work in self.works[:still] if work.draws is not None]  # for all or for none
+        generators = [work.draws for work in self.works[:still] if work.draws is not None]  # all or none
         if not generators:
             return None
         return Draws(generators, self.plan.widths[number, :still].tolist(), len(self.plan.columns))

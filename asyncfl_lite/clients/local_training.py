@@ -29,9 +29,10 @@ class LocalTraining:
         correction_once: apply a job's correction once, after the last step, instead of at every step.
         midway: fraction of its steps after which a job merges the newer model that it was sent.
         reports: optional reports that outcomes contain, from :data:`.ON_REQUEST`.
-        autocast: forward passes in bfloat16 where torch considers it safe; parameters and steps stay as they are.
-        channels_last: images in that memory format when jobs train one by one, whatever the model. A model with
-            max-pooling always gets them so (:meth:`~asyncfl_lite.models.vectors.VectorModel.laid_out`).
+        autocast: run forward passes in bfloat16 where torch considers it safe; parameters and steps keep their
+            precision.
+        channels_last: pass images in this memory format when jobs are trained one by one, whatever the model; a model
+            with max-pooling always gets this format (:meth:`~asyncfl_lite.models.vectors.VectorModel.laid_out`).
     """
 
     optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
@@ -65,8 +66,8 @@ class LocalTraining:
     def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Return a job's minibatches as ``(steps, batch_size)`` int64 indices of the client's samples, padded with -1.
 
-        Every epoch is a fresh shuffle cut into batches; the last one may be shorter. If ``steps`` is
-        given, there are as many epochs as it needs, and the last one is cut short.
+        Every epoch is a fresh shuffle cut into batches; the last one may be shorter. If ``steps`` is given, there are
+        as many epochs as these steps need, and the last one is cut short.
         """
         a_pass = -(-num_samples // self.batch_size)
         epochs = (self.epochs or 0) if self.steps is None else -(-self.steps // a_pass)
@@ -80,9 +81,9 @@ def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | N
     """Make the step function of ``training.optimiser`` for parameters shaped like ``like``, with fresh state.
 
     Args:
-        training: optimiser, weight decay, clipping.
+        training: the settings, of which the optimiser, weight decay and clipping are used.
         like: ``(G, d)`` or ``(d,)``.
-        lr: learning rate, or ``(G, 1)`` of them; by default the training's own.
+        lr: the learning rate, or ``(G, 1)`` learning rates, one per row; by default, the one in ``training``.
     """
     lr = training.lr if lr is None else lr
     if training.optimiser == "sgd":
@@ -163,7 +164,7 @@ def minibatch_gradient(
         outputs: ``(n, …)``, detached from autograd's graph.
         targets: ``(n, …)``.
         weights: ``(n,)`` weights of the samples.
-        counting: whether losses, hits and squared losses are wanted, ``(3, n)``.
+        counting: whether to return the ``(3, n)`` losses, hits and squared losses as well.
     """
     losses, gradient = losses_and_gradient(data.losses, weights, outputs, targets, wanted=counting)
     if not counting or losses is None:
@@ -178,9 +179,9 @@ def complete_gradient(
 
     Args:
         gradient: ``(..., d)`` gradient of the mean loss of a minibatch.
-        training: the weight of the proximal term, and when corrections apply.
+        training: the settings, which give the weight of the proximal term and say when corrections apply.
         x, start: ``(..., d)`` parameters now and at dispatch.
-        correction: ``(..., d)`` vector that a client adds to every gradient, or None.
+        correction: ``(..., d)`` vector that a client adds to its gradients, or None.
     """
     if training.proximal:
         gradient.add_(x - start, alpha=training.proximal)

@@ -136,7 +136,7 @@ class Trainer:
             work: the job.
             delta: ``(d,)`` change of the parameters.
             sums: sums of losses, hits and squared losses over its last epoch.
-            buffers: ``(b,)`` its running statistics.
+            buffers: ``(b,)`` running statistics after training, or None.
             gradients: ``(d,)`` sum of the gradients that its optimiser was given, if the method asks for it.
         """
         seen, (loss, hits, square) = work.seen, sums
@@ -230,7 +230,7 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
         longest_first = sorted(members, key=lambda place: (-len(works[place].places), place))
         for first in range(0, len(members), largest):
             places = longest_first[first : first + largest]
-            asked = frozenset().union(*(jobs[place][0].training.reports for place in places))  # for any of the runs
+            asked = frozenset().union(*(jobs[place][0].training.reports for place in places))  # by any of the runs
             training = dataclasses.replace(trainer.training, reports=asked)
             cohort = Cohort(trainer.model, trainer.data, training, [works[place] for place in places])
             deltas, sums = cohort.train()

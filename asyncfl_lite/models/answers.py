@@ -21,14 +21,14 @@ class Answers:
     """A request for the outputs of K models in evaluation mode, without gradient.
 
     Attributes:
-        model: what the models have in common.
-        xs: ``(d,)`` parameters of each.
-        inputs: ``(n, …)`` that all of them get, or ``(K, n, …)``, each model's own.
-        buffers: ``(b,)`` running statistics of each, or None.
-        one_for_all: whether all of them get the same inputs.
-        batch_size: inputs of one model at a time.
+        model: the module that the K models share; only their vectors differ.
+        xs: ``(d,)`` parameters, one vector per model.
+        inputs: ``(n, …)`` inputs for all models, or ``(K, n, …)``, separate inputs for each model.
+        buffers: ``(b,)`` running statistics, or None, one entry per model.
+        one_for_all: whether all models get the same inputs.
+        batch_size: number of inputs that each model processes at a time.
 
-    Its result is a list of K tensors ``(n, …)``.
+    The request's result is a list of K tensors ``(n, …)``.
     """
 
     model: VectorModel

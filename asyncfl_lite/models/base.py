@@ -27,10 +27,10 @@ class InputSpec:
     """Shape, range and kind of a task's inputs, for methods that synthesise inputs.
 
     Attributes:
-        shape: of one input.
-        num_classes: C.
+        shape: the shape of one input.
+        num_classes: C, the number of classes.
         low, high: range of the values of real-valued inputs.
-        vocabulary: number of tokens where inputs are token ids, else None.
+        vocabulary: number of tokens if inputs are token ids, else None.
     """
 
     shape: tuple[int, ...]
@@ -49,14 +49,14 @@ class ModelSpec(Settings):
     vectorises: ClassVar[bool] = True
     """Whether several clients' models can be trained in one computation (``torch.func.vmap``)."""
     takes: ClassVar[Literal["numbers", "images", "clips", "tokens"]] = "numbers"
-    """Kind of inputs: real numbers of any shape, images ``(channels, height, width)``, video (the same with frames in
-    second place), or ``(length,)`` token ids."""
+    """Kind of inputs: real numbers of any shape, images ``(channels, height, width)``, video (the same, with frames as
+    the second axis), or ``(length,)`` token ids."""
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build a module that maps ``(n, *input_shape)`` inputs to ``(n, num_classes)`` logits.
 
-        Its weights come from torch's global generator; :func:`initial_model` seeds that.
+        Its weights come from torch's global generator, which :func:`initial_model` seeds.
         """
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
@@ -72,7 +72,7 @@ def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
     """Raise an error if a model does not accept a task's inputs.
 
     Raises:
-        ConfigError: in one line that names both.
+        ConfigError: if it does not; the message names both.
     """
     if not _fits(type(spec), inputs):
         name = _name_of(spec)
@@ -97,8 +97,8 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     """Build ``spec`` with weights drawn from ``seed``, without touching torch's global generator.
 
     Raises:
-        ConfigError: when the model cannot take such inputs, or what is built is no module that can be trained, or
-            too large for this machine's memory.
+        ConfigError: when the model cannot take such inputs, or when it is not a module that can be trained, or is too
+            large for this machine's memory.
     """
     check_fit(spec, inputs)
     name = _name_of(spec)
@@ -120,11 +120,11 @@ def _check_module(name: str, module: nn.Module) -> None:
     """Raise an error if an object is not a module with parameters to train.
 
     Args:
-        name: of the model, for the message.
-        module: what its ``build`` returned.
+        name: the model's name, for the message.
+        module: the object that the model's ``build`` returned.
 
     Raises:
-        ConfigError: for something else than a module, for lazy layers, and without parameters that are trained.
+        ConfigError: if the object is not a module, has lazy layers, or has no parameters to train.
     """
     if not isinstance(module, nn.Module):
         raise ConfigError(f"model: build() of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
@@ -142,7 +142,7 @@ def _check_module(name: str, module: nn.Module) -> None:
 class _FlopCount(TorchDispatchMode):
     """Context that counts the floating-point operations inside it, by torch's own formulas.
 
-    As torch's ``FlopCounterMode``, but without its import of the compiler, which takes longer than a small run.
+    It works like torch's ``FlopCounterMode``, but does not import the compiler, which takes longer than a small run.
     """
 
     total = 0
@@ -154,7 +154,7 @@ class _FlopCount(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func.overloadpacket not in flop_registry:
-            with self:  # of simpler ones, perhaps
+            with self:  # it may consist of simpler operations
                 out = func.decompose(*args, **kwargs)
             return func(*args, **kwargs) if out is NotImplemented else out
         out = func(*args, **kwargs)

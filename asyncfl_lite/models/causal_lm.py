@@ -1,8 +1,8 @@
 """Causal language models: inputs ``(n, L)`` token ids, or ``(n, L, width)`` embeddings; outputs ``(n, L, V)``.
 
-FedEcho §5.3 fine-tunes Qwen2.5-1.5B-Instruct; without a checkpoint this is a small Qwen2 with random weights. No
-mask is given, so padding has to follow the text, where a causal model's answers do not depend on it. LoRA
-is that of Hu et al., ICLR 2022, from the library `peft`.
+FedEcho §5.3 fine-tunes Qwen2.5-1.5B-Instruct; without a checkpoint, the model is a small Qwen2 with random weights. No
+mask is passed, so padding must follow the text, where it cannot change a causal model's outputs for the text. LoRA (Hu
+et al., ICLR 2022) comes from the library `peft`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class _Logits(nn.Module):
     """Wrapper around a language model that returns logits of the task's tokens only.
 
     Args:
-        network: of `transformers`.
-        vocabulary: V; a checkpoint's table may have rows that no token uses.
+        network: a causal language model of `transformers`.
+        vocabulary: V, the number of the task's tokens; a checkpoint's table may have rows that no token uses.
     """
 
     def __init__(self, network: nn.Module, vocabulary: int) -> None:
@@ -112,7 +112,7 @@ class CausalLM(TransformerSpec):
             num_key_value_heads=self.heads,
             max_position_embeddings=length,
             tie_word_embeddings=True,
-            initializer_range=self.width**-0.5,  # Qwen2's own 0.02 is made for 1,536 and more
+            initializer_range=self.width**-0.5,  # Qwen2's own 0.02 is meant for widths of 1,536 and more
             **EAGER,
         )
 

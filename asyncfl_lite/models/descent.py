@@ -1,6 +1,7 @@
 """Gradient descent on a loss, minibatch by minibatch, for one server's model or for several servers side by side.
 
-Every row of a ``(G, d)`` matrix is one server's model; all take a step at a time, as clients' models do in a cohort.
+Every row of a ``(G, d)`` matrix is one server's model; all models take each step together, like clients' models in a
+cohort.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Optimiser(NamedTuple):
     """Settings of an optimiser: kind, learning rate, weight decay and clipping.
 
     Attributes:
-        kind: Adam (0.9, 0.999, 1e-8), or plain steps.
+        kind: Adam (0.9, 0.999, 1e-8), or plain gradient steps.
         lr: learning rate.
-        weight_decay: L2 in the gradient.
+        weight_decay: factor of the L2 term that is added to the gradient.
         clip: the largest global L2 norm of a gradient, or None.
     """
 
@@ -56,21 +57,23 @@ class Descent:
     """A request for gradient steps of one model, each on its own minibatch.
 
     Attributes:
-        model: what turns parameters into outputs.
-        start: ``(d,)`` the parameters that it begins with; they stay as they are.
+        model: the model, which computes outputs from parameters.
+        start: ``(d,)`` initial parameters, which are not changed.
         batches: the minibatch of every step.
-        loss: ``(predictions (…, b, C), *compared (…, b, …)) -> (…,)``: means over minibatches' rows. A function of a
-            module, or a :class:`~functools.partial` of one with plain settings.
-        optimiser: how steps are taken.
-        tables: ``(m, …)`` tensors, what the loss compares predictions with, for all inputs.
-        given: ``(r, …)`` tensors, what else the loss compares with, row by row.
-        predictions: ``(outputs, inputs) -> (b, C)`` the rows in a minibatch's outputs.
+        loss: ``(predictions (…, b, C), *compared (…, b, …)) -> (…,)``, the mean loss over the rows of each minibatch: a
+            function defined in a module, or a :class:`~functools.partial` of one with plain settings.
+        optimiser: the optimiser's settings.
+        tables: ``(m, …)`` tensors with which the loss compares predictions, with a row for every prediction on the
+            whole set of inputs.
+        given: ``(r, …)`` further tensors for the loss, with a row for every prediction in the minibatches.
+        predictions: ``(outputs, inputs) -> (b, C)``, all predictions in a minibatch's outputs.
         buffers: ``(b,)`` running statistics, or None; training mode writes into them.
         train: whether BatchNorm and dropout act as in training.
-        adam: the state that Adam goes on from; None to begin anew.
-        skips: called with every step's loss; where it is true, the step's gradient counts as zero.
+        adam: the state from which Adam continues; None for a fresh start.
+        skips: a function that is called with every step's loss; if it returns true, that step's gradient is replaced by
+            zero.
 
-    Its result is a :class:`Descended`.
+    The request's result is a :class:`Descended`.
     """
 
     model: VectorModel
@@ -101,7 +104,7 @@ class Descent:
             self.model.architecture,
             (self.start.dtype, self.start.device, batches.inputs.shape[1:]),
             named,
-            kind if kind.kind == "adam" else kind._replace(lr=0.0),  # plain steps take a column of rates
+            kind if kind.kind == "adam" else kind._replace(lr=0.0),  # plain steps may have a learning rate per row
             (tuple(batches.sizes), tuple(batches.row_sizes)),
             tuple((table.shape[1:], table.dtype) for table in (*self.tables, *self.given)),
             self.adam and self.adam[2],

@@ -1,8 +1,9 @@
 """Dropout that draws from each job's own generator, so that a job's result is the same alone and in a cohort.
 
 Torch's dropout draws from one generator for the whole process, so a mask would depend on what was trained before, and
-``vmap`` refuses it. Inside :class:`Draws`, dropout layers and functions draw a job's masks from that job's generator.
-Whatever else a model draws comes from torch's own generator, which :func:`.seeded` sets for a job trained alone.
+``vmap`` does not allow such draws. Inside :class:`Draws`, dropout layers and functions draw a job's masks from that
+job's generator. All other random numbers of a model come from torch's own generator, which :func:`.seeded` seeds when a
+job is trained alone.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class Generators(NamedTuple):
     """The random generators of one job's dropout.
 
     Attributes:
-        own: for its samples.
-        padding: for what fills its minibatches up where jobs are trained side by side.
+        own: generator for the job's samples.
+        padding: generator for the padding of the job's minibatches when jobs are trained side by side.
     """
 
     own: torch.Generator
@@ -38,12 +39,12 @@ class Draws(TorchFunctionMode):
     """Context in which dropout draws from the generators of the jobs that are being trained.
 
     Args:
-        generators: of each job.
-        widths: samples in each job's minibatch; None for one job alone, whose minibatch is not filled up.
-        size: of the minibatches that shorter ones are filled up to.
+        generators: the generators of each job.
+        widths: number of samples in each job's minibatch; None for one job alone, whose minibatch is not padded.
+        size: number of samples to which shorter minibatches are padded.
 
     Attributes:
-        row: a tensor of the job that is computed, set inside ``vmap``.
+        row: a tensor of the job that is being computed, set inside ``vmap``.
     """
 
     def __init__(self, generators: Sequence[Generators], widths: Sequence[int] | None = None, size: int = 0) -> None:

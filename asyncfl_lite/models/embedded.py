@@ -1,7 +1,7 @@
 """Text as embeddings: ``(n, L, width)`` numbers in place of ``(n, L)`` token ids.
 
-Made-up text is such (FedRevive §3.2): a gradient can move an embedding, but no token id. So a model for it looks tokens
-up in a table of its own, and takes what it would find there in place of the tokens.
+Made-up text takes this form (FedRevive §3.2), because a gradient can move an embedding but not a token id. A model for
+such text therefore looks tokens up in a table of embeddings, and also accepts embeddings in place of the tokens.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Table = Callable[[Tensor], Tensor]
 def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
     """Return a function that reads a model's table of token embeddings from its parameters.
 
-    The table is the weight of the ``nn.Embedding`` that the model gives the tokens to; it may be tied to other weights,
-    or frozen.
+    The table is the weight of the ``nn.Embedding`` to which the model passes the tokens; it may be tied to other
+    weights, or frozen.
 
     Args:
-        model: of the task's texts.
+        model: a model for the task's texts.
         spec: length of a text and number of tokens.
-        x: ``(d,)`` its parameters.
+        x: the model's ``(d,)`` parameters.
 
     Raises:
         ConfigError: when the model has no ``nn.Embedding`` with a row for every token.
@@ -69,14 +69,14 @@ def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table
     """Check, on two texts, that a model accepts embeddings in place of token ids.
 
     Args:
-        model: of the task's texts.
+        model: a model for the task's texts.
         spec: length of a text and number of tokens.
-        x: ``(d,)`` its parameters.
-        table: its embeddings, see :func:`table_of`.
+        x: the model's ``(d,)`` parameters.
+        table: the model's table of embeddings, from :func:`table_of`.
 
     Raises:
-        ConfigError: in one line that says what the model must accept, when it fails on embeddings, when its outputs or
-            the layers that a text goes through are others than for tokens, or when its outputs do not depend on them.
+        ConfigError: when the model fails on embeddings, when the shape of its outputs or the layers that a text goes
+            through are not the same as for tokens, or when its outputs do not depend on the embeddings.
     """
     tokens = _tokens(spec, x)
     embedded = table(x)[tokens].detach().requires_grad_()

@@ -3,15 +3,16 @@
 FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (Yin et al., CVPR 2020, Eq. 4).
 φ is a mean and a variance for every channel of
 
-1. the hidden state of the first token behind each layer of the encoder, in a model that reads its answer off a token of
-   its own before the text, as Appendix I has it for T5 (the authors' code takes means alone, of the second and the
+1. the hidden state of the first token after each layer of the encoder, if the model classifies by a prediction token of
+   its own before the text, as Appendix I describes for T5 (the authors' code takes only means, of the second and the
    fifth of T5-small's six layers, and compares every sample with them);
-2. otherwise the inputs of the BatchNorm layers, where a model has any that keep running statistics: what real data
-   gave is then stored in the model itself;
-3. otherwise the inputs of its other normalisation layers;
-4. otherwise the outputs of its convolutional and linear layers but the last, which gives the logits.
+2. otherwise, the inputs of the BatchNorm layers, if the model has any that keep running statistics, because the model
+   itself then stores the statistics of real data;
+3. otherwise, the inputs of its other normalisation layers;
+4. otherwise, the outputs of its convolutional and linear layers except the last, which gives the logits.
 
-Embedding layers do not count: made-up text enters a model after them. Nor do frozen parts, which no client changes.
+Embedding layers do not count, because made-up text enters a model after them; nor do frozen parts, which no client
+changes.
 """
 
 from __future__ import annotations
@@ -110,9 +111,9 @@ def outputs_and_statistics(
 
     Args:
         model: the model.
-        x: ``(d,)`` its parameters.
-        inputs: ``(n, …)`` a batch.
-        buffers: ``(b,)`` its running statistics.
+        x: the model's ``(d,)`` parameters.
+        inputs: a batch of ``(n, …)`` inputs.
+        buffers: the model's ``(b,)`` running statistics.
 
     Returns:
         ``(n, C)`` outputs, and ``(2, channels)`` means and variances for each layer, in the module's order.
@@ -131,7 +132,7 @@ def stacked_outputs_and_statistics(model: VectorModel, x: Tensor, inputs: Tensor
     Args:
         model: a chain of layers on vectors, see :func:`.shared_chain`.
         x: ``(G, d)`` parameters.
-        inputs: ``(G, n, …)`` a batch for each.
+        inputs: ``(G, n, …)``, one batch per model.
 
     Returns:
         ``(G, n, C)`` outputs, and ``(G, 2, channels)`` means and variances for each layer.
@@ -145,7 +146,7 @@ def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:
 
     Args:
         model: a model with BatchNorm.
-        buffers: ``(b,)`` its floating buffers.
+        buffers: the model's ``(b,)`` floating-point buffers.
 
     Returns:
         ``(2, F)`` means and variances.
@@ -162,21 +163,21 @@ def feature_statistics(
 ) -> Tensor:
     """Return φ̄, the feature statistics of a trained model on its client's samples.
 
-    A model with BatchNorm has it in its running statistics, which costs nothing; any other takes one forward
-    pass, batch by batch.
+    A model with BatchNorm already has φ̄ in its running statistics, at no cost; any other model needs one forward pass
+    over the samples, batch by batch.
 
     Args:
         model: the model.
-        x: ``(d,)`` its trained parameters.
+        x: the model's ``(d,)`` trained parameters.
         inputs: ``(n, …)`` the client's samples.
-        buffers: ``(b,)`` its running statistics after training; needed with BatchNorm.
-        batch_size: samples in one forward pass.
+        buffers: the model's ``(b,)`` running statistics after training; needed with BatchNorm.
+        batch_size: number of samples in one forward pass.
 
     Returns:
         ``(2, F)`` means and variances of all channels of all layers, without gradient; F may be 0.
 
     Raises:
-        ValueError: for a model with BatchNorm without ``buffers``.
+        ValueError: if a model with BatchNorm comes without ``buffers``.
     """
     if keeps_statistics(model):
         if buffers is None:

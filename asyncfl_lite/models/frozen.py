@@ -1,12 +1,12 @@
 """Frozen parts of a network: no client trains them and no update contains them.
 
-A run's vector is what :meth:`torch.nn.Module.named_parameters` lists, and its running statistics what
-:meth:`~torch.nn.Module.named_buffers` lists. A frozen part is in neither: its weights are not sent, its
-BatchNorm goes by the running statistics that it came with, and there is nothing of it to average.
+A run's parameter vector holds the parameters that :meth:`torch.nn.Module.named_parameters` lists, and its running
+statistics are the buffers that :meth:`~torch.nn.Module.named_buffers` lists. A frozen part is in neither vector: its
+weights are not sent, its BatchNorm uses the running statistics that it came with, and nothing in it is averaged.
 
-In a module of one's own, ``requires_grad_(False)`` says what is frozen, and :class:`~.vectors.VectorModel` leaves that
-out of its vectors. The package's own large networks go further, for speed: :func:`hide_frozen` takes frozen parts off
-the lists, so that no call has to go through hundreds of tensors that never change.
+In your own module, ``requires_grad_(False)`` freezes a part, and :class:`~.vectors.VectorModel` leaves it out of its
+vectors. The package's own large networks go further, for speed: :func:`hide_frozen` removes frozen parts from both
+lists, so that no call has to go through hundreds of tensors that never change.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Frozen(nn.Module):
     saved and loaded by ``state_dict`` under the names that it would have if it were not frozen.
 
     Args:
-        part: what is frozen; its parameters cease to require gradients.
+        part: the module to freeze; its parameters no longer require gradients.
     """
 
     def __init__(self, part: nn.Module) -> None:
         super().__init__()
-        self._held = [part.eval().requires_grad_(False)]  # in a list it isn't registered, hence not listed
+        self._held = [part.eval().requires_grad_(False)]  # a list, so that torch does not register it
 
     @property
     def held(self) -> nn.Module:
@@ -66,7 +66,7 @@ class Frozen(nn.Module):
 def frozen_parts(module: nn.Module) -> list[nn.Module]:
     """Return the outermost parts of ``module`` that have parameters, all of them frozen.
 
-    The parts are used as they came, as :class:`Frozen` ones are: in evaluation mode, by the running statistics that
+    The parts are used as they came, like :class:`Frozen` ones: in evaluation mode, with the running statistics that
     they came with, and without dropout.
 
     >>> network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -85,7 +85,7 @@ def hide_frozen(module: nn.Module) -> nn.Module:
     """Replace every part of ``module`` whose parameters are all frozen by a :class:`Frozen` wrapper, in place.
 
     Returns:
-        ``module`` itself; the largest such parts are taken whole, parts without parameters are left.
+        ``module`` itself. The largest such parts are replaced as a whole; parts without parameters stay as they are.
     """
     for name, part in list(module.named_children()):
         parameters = list(part.parameters())

@@ -1,6 +1,6 @@
 """Gradients of losses with respect to a model's predictions.
 
-A hand-written one takes the operations that autograd would take, so its bits are the same. It saves autograd's
+A hand-written gradient performs the same operations as autograd, so its bits are the same. It saves autograd's
 bookkeeping, which takes longer than the arithmetic of a small model.
 """
 
@@ -41,10 +41,10 @@ def losses_and_gradient(
 
     Args:
         loss: a function, a method, or a :class:`~functools.partial` of one with settings.
-        weights: of the shape of the losses.
-        predictions: ``(…, C)``, without a history.
-        compared: what else the loss takes.
-        wanted: whether the losses are; if not, None may come in their place.
+        weights: the losses' weights, in the shape of the losses.
+        predictions: ``(…, C)``, detached from autograd's graph.
+        compared: the loss's other arguments.
+        wanted: whether the losses are needed; if not, None may be returned in their place.
     """
     plain, settings = (loss.func, loss.keywords) if isinstance(loss, partial) and not loss.args else (loss, {})
     written = _written.get(getattr(plain, "__func__", plain))

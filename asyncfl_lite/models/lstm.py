@@ -39,10 +39,10 @@ class LSTM(ModelSpec):
 
     takes = "tokens"
 
-    vectorises: ClassVar[bool] = False  # torch's LSTM; spelt out so that it would, it is 3 to 5 times slower in all
+    vectorises: ClassVar[bool] = False  # torch's LSTM cannot; one that can is 3 to 5 times slower overall
 
     vocabulary: int = Field(1000, ge=1)
-    """Number of tokens, if no task gives it."""
+    """Number of tokens, if the task does not set it."""
     embedding: int = Field(8, ge=1)
     """Length of a token's embedding."""
     width: int = Field(64, ge=1)

@@ -35,16 +35,17 @@ def free_memory() -> int:
 def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
     """Raise an error if memory cannot hold the copies of a model that a run needs.
 
-    A run holds at least a copy of the module beside the module itself, and three vectors of what is trained: the global
-    model, a client's, and its gradient.
+    A run holds at least the module, a copy of it, and three vectors of the trained parameters: the global model, a
+    client's model and its gradient.
 
     Args:
-        name: of the model, for the message.
+        name: the model's name, for the message.
         module: the model; it may be on the device ``meta``, where nothing takes memory.
-        free: bytes that were free before it was made; those that are free now, beside it, by default.
+        free: number of bytes that were free before the model was made; by default, those that are free now, with the
+            model in memory.
 
     Raises:
-        ConfigError: naming sizes.
+        ConfigError: if memory does not suffice, naming the sizes.
     """
     whole = sum(part.nbytes for part in (*module.parameters(), *module.buffers()))
     trained = sum(part.nbytes for part in module.parameters() if part.requires_grad)
@@ -65,15 +66,17 @@ def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
 class Room(TorchDispatchMode):
     """Context that raises before allocating a tensor larger than free memory.
 
-    A tensor that is too large is refused before it is made. When tensors fill a share of what was free, the whole model
-    is built once more on the device ``meta``, which takes no memory, and its parameters are counted.
+    A tensor that is too large is refused before it is made. When the tensors fill more than the share :data:`LARGE` of
+    the memory that was free, the whole model is built once more on the device ``meta``, which takes no memory, and its
+    parameters are counted.
 
     Args:
-        name: of the model that is built, for the message.
-        build: builds it.
+        name: the name of the model being built, for the message.
+        build: a function that builds the model.
 
     Raises:
-        ConfigError: naming the tensor's shape or the model's parameters, their size and what is free.
+        ConfigError: if memory does not suffice, naming the tensor's shape or the number of the model's parameters,
+            their size and the free memory.
     """
 
     def __init__(self, name: str, build: Callable[[], nn.Module]) -> None:

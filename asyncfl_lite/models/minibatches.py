@@ -15,11 +15,11 @@ class Minibatches:
 
     Args:
         inputs: ``(n, …)`` the whole set.
-        indices: ``(s,)`` int64 into ``inputs``, of all minibatches one after another.
-        sizes: how many samples each minibatch has.
-        rows: ``(r,)`` int64 into the set's predictions, of all minibatches one after another; None where every sample
-            has one prediction.
-        row_sizes: how many rows each minibatch has; None for one per sample.
+        indices: ``(s,)`` int64 indices into ``inputs``, for all minibatches one after another.
+        sizes: number of samples in each minibatch.
+        rows: ``(r,)`` int64 indices into the set's predictions, for all minibatches one after another; None if every
+            sample has one prediction.
+        row_sizes: number of rows in each minibatch; None if there is one per sample.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class SampleSet:
 
     Args:
         inputs: ``(n, …)``.
-        counts: ``(n,)`` int64, how many predictions each sample has: one, or one for every token that counts.
+        counts: ``(n,)`` int64 number of predictions of each sample: one, or one for every token that counts.
 
     Attributes:
         one_each: whether every sample has one prediction, so that rows are samples.
-        num_rows: how many predictions the whole set has.
+        num_rows: number of predictions in the whole set.
 
     >>> import numpy as np
     >>> samples = SampleSet(torch.zeros(5, 2), torch.ones(5, dtype=torch.int64))
@@ -79,10 +79,10 @@ class SampleSet:
         """Draw the minibatches of ``passes`` passes over the set, each in a random order.
 
         Args:
-            rng: draws one permutation for each pass.
-            size: samples of a minibatch; a pass's last may have fewer.
-            passes: how often every sample is seen.
-            steps: how many minibatches there are, in place of ``passes``; a last pass may stop early.
+            rng: the random generator, from which one permutation is drawn for each pass.
+            size: number of samples in a minibatch; the last one of a pass may have fewer.
+            passes: number of times that every sample is seen.
+            steps: number of minibatches, in place of ``passes``; the last pass may stop early.
         """
         count = len(self)
         one_pass = [len(batch) for batch in torch.arange(count).split(size)]

@@ -28,9 +28,9 @@ class TokenIds(NamedTuple):
     """Ids of special tokens that a classifier must know; defaults are those of the package's own tokenisers.
 
     Attributes:
-        padding: fills a text up.
-        separator: ends a sentence.
-        prediction: the checkpoint's token for predictions, ``[CLS]``, or None where it has none.
+        padding: id of the token that pads a text.
+        separator: id of the token that ends a sentence.
+        prediction: id of the checkpoint's token for predictions, ``[CLS]``, or None if it has none.
     """
 
     padding: int = 0
@@ -60,9 +60,10 @@ class Packaged(NamedTuple):
     """A checkpoint that comes inside a Python package.
 
     Attributes:
-        modules: the package as it is imported, and what else reading it takes; pip's names have hyphens.
-        folder: where in the package it is.
-        options: for ``from_pretrained``.
+        modules: import names of the package and of the other packages that reading it requires; pip's names have
+            hyphens.
+        folder: the checkpoint's folder inside the package.
+        options: the options for ``from_pretrained``.
     """
 
     modules: tuple[str, ...]
@@ -81,7 +82,7 @@ def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
     """Return a checkpoint's name or folder for `transformers`, and the options to load it with.
 
     Raises:
-        MissingLibraryError: for a packaged one without its package.
+        MissingLibraryError: for a packaged checkpoint whose package is not installed.
     """
     if name not in PACKAGED:
         return name, {}
@@ -98,13 +99,13 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
 
     Args:
         loader: a class of `transformers`.
-        name: of the checkpoint.
-        download: fetch it, if it is not there.
-        options: for the loader.
+        name: the checkpoint's name or folder.
+        download: fetch the checkpoint if it is not on this machine.
+        options: further options for the loader.
 
     Raises:
-        DataError: when it is not there, in one line.
-        MissingLibraryError: for a packaged one without its package.
+        DataError: when the checkpoint is not available.
+        MissingLibraryError: for a packaged checkpoint whose package is not installed.
     """
     place, its_own = checkpoint_place(name)
     try:
@@ -129,7 +130,7 @@ def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
 def only_last_layers(network: PreTrainedModel, count: int) -> nn.Module:
     """Freeze all but the last ``count`` layers of a `transformers` network, in place.
 
-    What comes before them, the embeddings above all, and what comes after is neither trained nor sent.
+    The parts before these layers, above all the embeddings, and the parts after them are neither trained nor sent.
 
     Raises:
         ConfigError: when it has fewer layers.
@@ -141,5 +142,5 @@ def only_last_layers(network: PreTrainedModel, count: int) -> nn.Module:
     network.requires_grad_(False)
     nn.ModuleList(layers[-count:]).requires_grad_(True)
     (name,) = (name for name, part in network.named_modules() if part is table)
-    hide_frozen(network.get_submodule(name.rpartition(".")[0]))  # by itself, so that it is found afterwards too
+    hide_frozen(network.get_submodule(name.rpartition(".")[0]))  # so that the table is found afterwards
     return hide_frozen(network)

@@ -1,7 +1,7 @@
 """Checks of a model's behaviour before anything is trained, above all for users' own models.
 
-A module may be anything that Python can write. What a run needs of it is tried on two samples, so that what does not
-fit is one line at the start and no traceback, or wrong numbers, in the middle of a run.
+A user's module may do anything that Python can. A run therefore tries it on two samples first, so that a problem
+appears as a one-line message at the start, not as a traceback or as wrong numbers in the middle of the run.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: t
     """Check a model in evaluation and in training mode, and restore all random generators afterwards.
 
     Args:
-        name: of the model, for messages.
-        model: what is tried.
+        name: the model's name, for messages.
+        model: the model to check.
         inputs: ``(n, …)`` samples of the task; the first two are used.
-        output_shape: of one sample's outputs.
+        output_shape: the shape of one sample's outputs.
 
     Returns:
         Whether it draws random numbers in training, as dropout does.
@@ -61,7 +61,7 @@ def takes_one(model: VectorModel, inputs: Tensor) -> bool:
     with seeded(0, inputs.device):
         try:
             model.gradient(x, inputs[:1], torch.sum, buffers, train=True)
-        except Exception:  # normalisations raise ValueError; a module of one's own, anything
+        except Exception:  # normalisation layers raise ValueError; a user's module may raise anything
             return False
     return True
 
@@ -129,9 +129,9 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
     """Return the reason why several models cannot be trained in one computation; an empty string if they can.
 
     Args:
-        model: one without running statistics.
+        model: a model without running statistics.
         inputs: ``(n, …)`` samples of the task; the first two are used.
-        draws: whether it draws random numbers in training.
+        draws: whether the model draws random numbers in training.
     """
     if chain_of(model) is not None:
         return ""

@@ -1,7 +1,8 @@
 """Servers' requests for computations with models; requests of the same kind are computed together.
 
-A method says what it needs, as in ``context.distil(x, batches, …)``, and goes on with the result. Whether that is
-computed at once or waits for other runs' requests is not its business, and makes no difference to the result's bits.
+A method asks for a computation, as in ``context.distil(x, batches, …)``, and continues with the result. Whether the
+computation is done at once or waits for other runs' requests does not concern the method, and makes no difference to
+the result's bits.
 """
 
 from __future__ import annotations

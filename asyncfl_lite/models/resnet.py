@@ -44,7 +44,7 @@ Blocks = Annotated[tuple[int, ...], BeforeValidator(_named), Field(min_length=1)
 class ResNet(ModelSpec):
     """ResNet for small images: 3×3 stem, and `width` channels that double at every later stage.
 
-    ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, 11,173,962 parameters with 10 classes;
+    ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, with 11,173,962 parameters for 10 classes;
     ``blocks="resnet18"`` is the same.
 
     >>> from asyncfl_lite.models import MODELS
@@ -81,7 +81,8 @@ class ResNet(ModelSpec):
     def larger(self, scale: float) -> ResNet:
         """Return a larger version with ``scale`` times as many blocks, to teach this one.
 
-        ResNet-18's twice as large relative is ResNet-34, and 1.5 times makes ResNet-26 (KUIPER §3.1).
+        With twice as many blocks, ResNet-18 becomes ResNet-34, and with 1.5 times as many it becomes ResNet-26 (KUIPER
+        §3.1).
         """
         blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
         return ResNet(width=self.width, blocks=blocks, norm=self.norm)
@@ -89,7 +90,7 @@ class ResNet(ModelSpec):
     @staticmethod
     def _block(before: int, after: int, stride: int, norm: Callable[[int], nn.Module]) -> nn.Module:
         with needs("images", "resnet"):
-            from torchvision.models.resnet import BasicBlock  # a second and more to import: only when needed
+            from torchvision.models.resnet import BasicBlock  # takes a second or more, so only when needed
 
         shortcut = None
         if stride != 1 or before != after:

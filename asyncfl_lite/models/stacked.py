@@ -1,9 +1,9 @@
 """Several models of one architecture in one computation, layer by layer.
 
-``torch.func.vmap`` does this for most modules, at a price for every operation. The usual chain of image layers, a
-flattening, linear layers and dropout is written out: G convolutions are one grouped convolution, channels
-last, where pooling and ReLU run over the channels of all models at once; G linear layers are a batched matrix product.
-Both give what vmap gives, up to rounding.
+``torch.func.vmap`` does this for most modules, at some cost per operation. The usual chain of image layers, a
+flattening, linear layers and dropout is written out: G convolutions become one grouped convolution in channels-last
+format, in which pooling and ReLU process the channels of all models at once; G linear layers become one batched matrix
+product. The results are those of ``vmap``, up to rounding.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Forward(Protocol):
     def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
         """Return outputs ``(G, B, …)``, differentiable in ``x (G, d)``, for ``inputs (G, B, …)``.
 
-        ``draws`` is what dropout draws from; without, a chain's has no effect, and any other's cannot be computed.
+        Dropout draws from ``draws``; without it, dropout has no effect in a chain, and cannot be computed in any other
+        model.
         """
 
 
@@ -45,11 +46,11 @@ POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 
 
 ALIGNED = 4
-"""Alignment, in numbers of 4 bytes, at which a library computes products of matrices with the same bits."""
+"""Alignment, in 4-byte numbers, at which libraries compute matrix products with the same bits."""
 FILLED = 32
-"""Numbers per register of processors with AVX-512, which compute a function on all of them at once."""
+"""Count of 4-byte numbers in the registers on which processors with AVX-512 compute a function at once."""
 REGISTERS = (nn.Sigmoid, nn.SiLU, nn.ELU)
-"""Layers whose function rounds differently on numbers that do not fill a register."""
+"""Layers whose function rounds differently on numbers that do not fill these registers."""
 
 LARGE = 2**17
 """Number of a chain's parameters above which one model's backward pass is written out, because autograd would copy
@@ -76,7 +77,7 @@ def outputs_and_backward(
 ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Return detached ``(G, B, …)`` outputs, and a function that maps their gradient to the gradient of ``x (G, d)``.
 
-    A chain whose backward pass is written out does without autograd; the bits are the same.
+    A chain with a hand-written backward pass does not need autograd; the bits are the same.
     """
     if isinstance(forward, _SideBySide) and forward.writes_out(inputs):
         kept = Kept()
@@ -108,7 +109,7 @@ def chain_of(model: VectorModel) -> Chain | None:
 def _pooled_first(layers: list[nn.Module]) -> list[nn.Module]:
     """Move every ReLU behind the max-pooling that follows it, where it has fewer numbers to process.
 
-    The largest of some numbers is above 0 where it was, so outputs and gradients have the same bits.
+    The largest of several numbers stays the largest after ReLU, so outputs and gradients have the same bits.
     """
     ordered: list[nn.Module] = []
     for layer in layers:
@@ -120,8 +121,9 @@ def _pooled_first(layers: list[nn.Module]) -> list[nn.Module]:
 def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
     """Return a model's chain if it has only layers on vectors and no running statistics, else None.
 
-    What several such models compute side by side has the bits that each has by itself, for minibatches of the sizes of
-    :func:`keeps_bits`; of other models that may depend on their company.
+    Several such models, computed side by side, have the same outputs, bit by bit, as each one alone, for minibatches
+    whose sizes satisfy :func:`keeps_bits`. The outputs of other models may depend on the models that are computed with
+    them.
     """
     chain = chain_of(model)
     return None if chain is None or chain.images or any(given is not None for given in buffers) else chain
@@ -130,15 +132,15 @@ def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
 def keeps_bits(chain: Chain, *sizes: int) -> bool:
     """Return whether models computed side by side give results bit-identical to those of each one alone.
 
-    A library's product of matrices may be rounded otherwise where a matrix does not begin at a multiple of 16 bytes in
-    memory, and so may a function that it computes for several numbers at once where they do not fill its registers.
-    Side by side, a model's matrices begin where the ones before it end. So no minibatch may be of one sample, each of a
-    minibatch's inputs and outputs of a layer, and of a layer's weights, must be a multiple of :data:`ALIGNED` numbers,
-    and of :data:`FILLED` before such a function.
+    A library may round a matrix product differently if a matrix does not begin at a multiple of 16 bytes in memory, and
+    a function that it computes for several numbers at once if these do not fill the registers. Side by side, a model's
+    matrices begin where those of the model before it end. So no minibatch may consist of one sample; a layer's weights,
+    and its inputs and outputs for each minibatch, must each consist of a multiple of :data:`ALIGNED` numbers; and the
+    inputs of such a function must consist of a multiple of :data:`FILLED` numbers.
 
     Args:
-        chain: of layers on vectors.
-        sizes: of the minibatches.
+        chain: a chain that has only layers on vectors.
+        sizes: the sizes of the minibatches.
 
     >>> chain = Chain([], [nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)])
     >>> keeps_bits(chain, 10), keeps_bits(chain, 5), keeps_bits(chain, 10, 1)
@@ -259,7 +261,7 @@ def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[l
         x: ``(G, d)`` parameters.
         inputs: ``(G, B, …)``.
 
-    Differentiable in ``x`` and ``inputs``; dropout has no effect.
+    Both results are differentiable in ``x`` and ``inputs``; dropout has no effect.
     """
     found = chain_of(model)
     if found is None:
@@ -279,7 +281,7 @@ def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], cou
     """Apply ``count`` copies of ``layer``, each with its own parameters, to the activations of as many models."""
     weight, bias = own
     if type(layer) is nn.Linear and weight is not None:
-        if torch.is_autocast_enabled(h.device.type):  # which would cast inside, where the backward pass cannot see it
+        if torch.is_autocast_enabled(h.device.type):  # or it would cast where the backward pass cannot see it
             dtype = torch.get_autocast_dtype(h.device.type)
             h, weight, bias = h.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
         return _StackedLinear.apply(h, weight, bias)

@@ -1,7 +1,7 @@
 """Optimisers that update a whole cohort: every row of a ``(G, d)`` matrix is one client's model.
 
-A row is stepped exactly as ``torch.optim`` would step that client alone (a test compares them), with
-state that starts fresh for every job. Rows may drop out at the end: a later call may pass fewer.
+Each row takes exactly the steps that ``torch.optim`` would take for this client alone (a test compares them), with a
+state that starts fresh for every job. The last rows may drop out, because a later call may pass fewer rows.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Adam:
     """Adam with L2 regularisation in the gradient, or AdamW with decoupled weight decay; a :data:`Step`.
 
     Args:
-        like: ``(G, d)`` or ``(d,)``, what is stepped.
-        lr: learning rate, or ``(G, 1)`` of them.
-        weight_decay: factor on the weights that is added to the gradient, or shrinks them.
-        decoupled: the latter.
+        like: ``(G, d)`` or ``(d,)`` parameters to optimise, which give the shape of the averages.
+        lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
+        weight_decay: factor λ; λ times the weights is added to the gradient.
+        decoupled: multiply the weights by ``1 - lr · λ`` instead.
 
     Attributes:
-        mean, square: like ``like``, the running averages.
-        count: steps so far.
+        mean, square: running averages of the gradient and of its square, shaped like ``like``.
+        count: number of steps so far.
     """
 
     def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float = 0.0, *, decoupled: bool = False) -> None:

@@ -67,7 +67,7 @@ class TextTransformer(ModelSpec):
     takes = "tokens"
 
     vocabulary: int = Field(1000, ge=2)
-    """Number of tokens, if no task gives it; ids are below it."""
+    """Number of tokens, if the task does not set it; token ids are smaller."""
     width: int = Field(32, ge=1)
     """Length of embeddings and hidden vectors; a multiple of ``heads``."""
     layers: int = Field(2, ge=1)

@@ -1,11 +1,11 @@
 """Encoders of the `transformers` library as text classifiers: BERT and T5, from a configuration or a checkpoint.
 
-The classifier is that of FedRevive §3.2: a prediction token before the text, whose final hidden state a small
-head of two linear layers reads. On a BERT checkpoint the token is ``[CLS]`` and the head's first layer the
-checkpoint's pooler, which is the usual fine-tuning of BERT (Devlin et al., NAACL 2019), as in FedEcho §5.2.
-T5-small's encoder alone with this head has FedRevive's 35.6 million parameters.
+The classifier follows FedRevive §3.2: a small head of two linear layers reads the final hidden state of a prediction
+token before the text. With a BERT checkpoint, the token is ``[CLS]`` and the head's first layer is the checkpoint's
+pooler, which is the usual fine-tuning of BERT (Devlin et al., NAACL 2019), as in FedEcho §5.2. T5-small's encoder alone
+with this head has FedRevive's 35.6 million parameters.
 
-There is no dropout: what a client computes from its batches depends on them alone.
+There is no dropout, so a client's results depend only on its batches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
 from asyncfl_lite.models.frozen import Frozen
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint, only_last_layers
 
-if TYPE_CHECKING:  # transformers takes seconds to import: only when a model is built
+if TYPE_CHECKING:  # transformers takes seconds to import, so only when a model is built
     from transformers import PreTrainedConfig, PreTrainedModel
 
 NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_rate", "dropout", "attention_dropout")
@@ -49,10 +49,10 @@ class _PredictionTokenClassifier(nn.Module):
     """An encoder, a prediction token before its input, and a head on that token's last hidden state.
 
     Args:
-        encoder: of `transformers`.
-        num_classes: C.
-        ids: of the tokens that matter.
-        trained_layers: how many of the last layers are trained, beside the head; None for all.
+        encoder: an encoder of `transformers`.
+        num_classes: C, the number of classes.
+        ids: the ids of the special tokens.
+        trained_layers: number of last layers that are trained, besides the head; None for all.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class _PredictionTokenClassifier(nn.Module):
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, num_classes))
         if (pooler := getattr(encoder, "pooler", None)) is not None:
             self.head[0].load_state_dict(pooler.dense.state_dict())
-            encoder.pooler = None  # type: ignore[assignment]  # torch takes a module's part away so
+            encoder.pooler = None  # type: ignore[assignment]  # this is how torch removes a part
         if trained_layers is not None:
             only_last_layers(encoder, trained_layers)
             self.prediction_token = Frozen(self.prediction_token)
@@ -86,7 +86,7 @@ class _PredictionTokenClassifier(nn.Module):
                 segments["token_type_ids"] = nn.functional.pad(self._in_second_sentence(inputs), (1, 0))
         first = self.prediction_token(len(embedded))
         here = nn.functional.pad(here, (1, 0), value=True)[:, None, None]
-        # A mask of four axes is used as it is; of two it would be turned into one in ways that vmap cannot follow.
+        # A mask with four axes is used as it is; one with two would be expanded in ways that vmap cannot follow.
         mask = torch.zeros_like(here, dtype=embedded.dtype).masked_fill(~here, torch.finfo(embedded.dtype).min)
         embedded = torch.cat([first, embedded], dim=1)
         hidden = self.encoder(inputs_embeds=embedded, attention_mask=mask, **segments).last_hidden_state
@@ -109,7 +109,7 @@ class TransformerSpec(ModelSpec):
     download: bool = False
     """Whether a checkpoint may be fetched over the network."""
     vocabulary: int = Field(1000, ge=3)
-    """Number of tokens, if no task gives it."""
+    """Number of tokens, if the task does not set it."""
     width: int = Field(64, ge=1)
     """Length of embeddings and hidden vectors, without a checkpoint; a multiple of ``heads``."""
     layers: int = Field(2, ge=1)
@@ -211,7 +211,7 @@ class Bert(TransformerSpec):
             num_attention_heads=self.heads,
             intermediate_size=4 * self.width,
             max_position_embeddings=length,
-            initializer_range=self.width**-0.5,  # BERT's own 0.02, made for 768, leaves narrow ones without a signal
+            initializer_range=self.width**-0.5,  # with BERT's own 0.02, for width 768, narrow ones pass no signal
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             pad_token_id=TokenIds().padding,

@@ -1,14 +1,13 @@
 """Models as vectors: any module's state as flat tensors, and back.
 
-Two vectors describe a module: ``parameters`` of shape ``(d,)`` and ``buffers`` of shape ``(b,)``,
-the floating-point buffers (BatchNorm's running statistics), each in the order of
-``named_parameters()`` and ``named_buffers()``. What is in neither stays with the module as it is: integer buffers
-(``num_batches_tracked``), which no optimiser may touch, parameters that require no gradient, and the running
-statistics of parts of which no parameter does.
+Two vectors describe a module: ``parameters`` of shape ``(d,)`` and ``buffers`` of shape ``(b,)``, the floating-point
+buffers (BatchNorm's running statistics), each in the order of ``named_parameters()`` and ``named_buffers()``.
+Everything else stays in the module as it is: integer buffers (``num_batches_tracked``), which no optimiser may touch,
+parameters that require no gradient, and the running statistics of parts in which no parameter requires one.
 
-Every function here copies on the way in and on the way out, but for two: :meth:`VectorModel.unflatten`
-returns views, so that an in-place step on a view writes into the vector; and in training mode BatchNorm
-writes into the ``buffers`` that it is given.
+Every function here copies on the way in and on the way out, with two exceptions: :meth:`VectorModel.unflatten` returns
+views, so that an in-place step on a view writes into the vector; and in training mode, BatchNorm writes into the
+``buffers`` that it is given.
 """
 
 from __future__ import annotations
@@ -59,15 +58,15 @@ class VectorModel:
             ``requires_grad_(False)`` are constants: no vector holds them.
 
     Attributes:
-        parameter_slots: where each trained parameter lies in the ``(d,)`` parameter vector.
-        buffer_slots: where each floating buffer lies in the ``(b,)`` buffer vector.
+        parameter_slots: position of each trained parameter in the ``(d,)`` parameter vector.
+        buffer_slots: position of each floating-point buffer in the ``(b,)`` buffer vector.
     """
 
     def __init__(self, module: nn.Module) -> None:
         self._module = copy.deepcopy(module)
         every_name = list(self._module.named_parameters(remove_duplicate=False))
         parameters = list(self._module.named_parameters())
-        self._tied = len(every_name) != len(parameters)  # without ties the look for them can be saved
+        self._tied = len(every_name) != len(parameters)  # without ties, torch need not look for them
         trained: list[tuple[str, Tensor]] = [named for named in parameters if named[1].requires_grad]
         self._frozen = frozen_parts(self._module)
         for part in self._frozen:
@@ -123,8 +122,8 @@ class VectorModel:
         """Return copies of a module's ``(d,)`` trained parameters and ``(b,)`` floating-point buffers.
 
         Args:
-            module: a module of the same architecture; by default the one given at the start, with
-                its initial values.
+            module: a module of the same architecture; by default, the one passed to the constructor, with its initial
+                values.
         """
         module = module or self._module
         parameters = dict(module.named_parameters())
@@ -140,9 +139,9 @@ class VectorModel:
 
         Args:
             x: ``(d,)`` parameters.
-            buffers: ``(b,)`` floating buffers, or None to leave the module's own in place.
+            buffers: ``(b,)`` floating-point buffers, or None to use the module's own.
         """
-        parts = x.split(self._sizes)  # its backward is one concatenation, however many parts
+        parts = x.split(self._sizes)  # its backward pass is one concatenation, however many parts there are
         state = {s.name: part.view(s.shape) for s, part in zip(self.parameter_slots, parts, strict=True)}
         if buffers is not None:
             for slot in self.buffer_slots:
@@ -165,8 +164,8 @@ class VectorModel:
     def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
         """Return the batch, with images in channels-last format if the model has max-pooling or if ``always``.
 
-        Max-pooling is several times faster so, forwards and backwards; without it convolutions may lose, and get
-        them so only if ``always``.
+        Max-pooling is several times faster in this format, forwards and backwards. Convolutions without max-pooling may
+        be slower in it, and get it only if ``always``.
         """
         wanted = (always or self._pools) and inputs.dim() == 4
         return inputs.to(memory_format=torch.channels_last) if wanted else inputs
@@ -174,8 +173,8 @@ class VectorModel:
     def __call__(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False) -> Tensor:
         """Return the outputs ``(n, …)`` of the model with parameters ``x``, differentiable in ``x``.
 
-        In training mode BatchNorm updates ``buffers`` in place; without ``buffers`` training mode of
-        a model that has some is refused, since it would change hidden state.
+        In training mode, BatchNorm updates ``buffers`` in place. A model that has buffers raises an error in training
+        mode without ``buffers``, since the call would change hidden state.
         """
         if train and self.buffer_slots and buffers is None:
             raise ValueError("buffers: training mode of a model with running statistics needs them")
@@ -210,8 +209,8 @@ class VectorModel:
 
         Args:
             x: ``(d,)`` parameters.
-            inputs: ``(n, …)`` a batch.
-            loss: from outputs to a scalar tensor.
+            inputs: a batch of ``(n, …)`` inputs.
+            loss: a function from outputs to a scalar tensor.
             buffers: ``(b,)`` running statistics, updated in place in training mode.
             train: whether BatchNorm and dropout act as in training.
         """

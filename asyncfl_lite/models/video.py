@@ -92,7 +92,7 @@ class _First(nn.Conv3d):
 def _block(before: int, after: int, stride: int) -> nn.Module:
     """Return torchvision's basic block of two 3×3×3 convolutions."""
     with needs("video", "resnet3d"):
-        from torchvision.models.video.resnet import BasicBlock, Conv3DSimple  # slow to import: only when needed
+        from torchvision.models.video.resnet import BasicBlock, Conv3DSimple  # slow, so only when needed
 
     shortcut = None
     if stride != 1 or before != after:

@@ -179,8 +179,8 @@ class FLGoCNN(ModelSpec):
     takes = "images"
 
     layout: Literal["auto", "mnist", "cifar"] = "auto"
-    """Layout: FLGo has one for grey and one for colour images, 1,663,370 and 797,962 parameters; ``auto`` chooses by
-    the images."""
+    """Layout: FLGo has one for grey and one for colour images, with 1,663,370 and 797,962 parameters; ``auto`` chooses
+    by the images."""
     scale: float = Field(1.0, gt=0)
     """Factor on the number of channels and units."""
 
@@ -202,8 +202,8 @@ class FEMNISTCNN(ModelSpec):
 
     Three 3×3 convolutions with 64 channels each come before linear layers of 200 and 100 units.
 
-    The paper prints only the number of parameters, 421k; the layers are those of the authors' code, which
-    records means and variances after each convolution but normalises by none.
+    The paper prints only the number of parameters, 421k; the layers are those of the authors' code, which records means
+    and variances after each convolution but does not normalise by them.
 
     >>> from asyncfl_lite.models import MODELS
     >>> module = MODELS.get("femnist_cnn")().build((1, 28, 28), 62)

@@ -1,6 +1,7 @@
 """Reading and writing of files of model weights, and a check that given weights fit a model.
 
-Files are safetensors, or what ``torch.save(module.state_dict(), path)`` wrote; reading either executes no code.
+Files are in the safetensors format, or were written by ``torch.save(module.state_dict(), path)``; reading either kind
+executes no code.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
     """Write a state dict to a file, and return the file's SHA-256 digest.
 
     Raises:
-        ResultError: when it cannot be written, or a file lies there that is none of a result's.
+        ResultError: when it cannot be written, or when a file that asyncfl_lite did not write exists there.
     """
     check_ours(path)
     plain = {name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()}
@@ -45,7 +46,7 @@ def check_ours(path: Path) -> None:
     """Raise an error if there is a file at ``path`` that asyncfl_lite did not write.
 
     Raises:
-        ResultError: when something does.
+        ResultError: when there is such a file.
     """
     if not path.exists():
         return
@@ -62,11 +63,11 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
     """Read a state dict from a file or from a result's folder, onto the CPU.
 
     Args:
-        path: a file of safetensors or of torch's, or a folder with :data:`WEIGHTS`.
-        digest: what the file must have, if that is known.
+        path: a file in safetensors' or torch's format, or a folder that contains :data:`WEIGHTS`.
+        digest: the SHA-256 digest that the file must have, or None to skip this check.
 
     Raises:
-        DataError: naming the file, when it is not there, damaged, changed, or holds something else.
+        DataError: when the file is missing, damaged or changed, or holds something else; the message names it.
     """
     path = path / WEIGHTS if path.is_dir() else path
     if digest is not None and path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
@@ -77,7 +78,7 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({reason(error)})") from None
-    except UnpicklingError:  # torch's own line recommends to execute what is in the file
+    except UnpicklingError:  # torch's own message recommends executing the file's content
         raise DataError(
             f"{path}: holds more than weights, which is not loaded; write torch.save(module.state_dict(), path)"
         ) from None
@@ -104,20 +105,21 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
     """Copy weights into a module of exactly the same structure.
 
     Args:
-        module: is changed in place.
-        state: its weights by name.
-        where: they come from, for the message.
-        leave_out: how names begin that stay as they are in the module, whatever ``state`` holds.
+        module: the module, which is changed in place.
+        state: the weights, by name.
+        where: the source of the weights, for the message.
+        leave_out: beginnings of names; the module keeps its own values under such names, whatever ``state`` holds.
 
     Raises:
-        ConfigError: naming what is missing, what is too much, or of another shape, or not finite.
+        ConfigError: when the weights do not fit, naming those that are missing, superfluous, of another shape or not
+            finite.
     """
 
     def wanted(given: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: value for name, value in given.items() if not name.startswith(tuple(leave_out))}
 
     own, state = wanted(module.state_dict(keep_vars=True)), wanted(state)
-    given = {id(own[name]) for name in state if name in own}  # a tensor with two names may be given by either
+    given = {id(own[name]) for name in state if name in own}  # a tensor with two names may be given under either
     missing = [name for name in own if name not in state and id(own[name]) not in given and not name.endswith(COUNTERS)]
     faults = {
         "they lack {}": missing,

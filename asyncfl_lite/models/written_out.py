@@ -1,6 +1,7 @@
 """Layer chains of several models side by side, as one node of autograd with a hand-written backward pass.
 
-Autograd would take the same operations, so the bits are the same, and as long again to find out which.
+Autograd would perform the same operations, so the bits are the same, but it would take as long again to find out which
+operations they are.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
 """Layer that works element by element -> ``(output's gradient, output) -> input's gradient``."""
 
 LINE = 16
-"""Numbers of 4 bytes in a line of a processor's cache; matrices that begin at one are computed with the same bits."""
+"""Count of 4-byte numbers in a line of a processor's cache; matrices that begin at a line are computed with the same
+bits."""
 
 
 class Slots(NamedTuple):
     """Sizes and shapes of a chain's parameters, in their order in the parameter vector.
 
     Attributes:
-        sizes: numbers of each.
-        shapes: of each, ``(-1, …)`` as many models' side by side.
+        sizes: number of entries of each parameter.
+        shapes: shape of each parameter, with a first axis -1 for any number of models side by side.
     """
 
     sizes: list[int]

@@ -9,7 +9,7 @@ They are modelled on scikit-learn's ``check_estimator``. A method's author calls
         check_algorithm(Mine(buffer_size=5, my_option="other"))  # with these settings
 
 Each rule is one small function, and :mod:`asyncfl_lite.testing.checks` lists them all in ``CHECKS``; add a new one
-there. The tiny run on made-up data in which they try a method is in :mod:`asyncfl_lite.testing.candidate`.
+there. The tiny run on made-up data in which the checks try a method is set up in :mod:`asyncfl_lite.testing.candidate`.
 :func:`check_model` says what a model can do on a task.
 """
 
@@ -43,8 +43,8 @@ class AlgorithmCheckError(AssertionError):
 def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
     """Check that a method keeps the rules that every method must keep.
 
-    Every check is made, even if earlier ones failed. torch's, NumPy's and Python's global random generators
-    are left as they were.
+    Every check runs, even if earlier ones fail. The global random generators of torch, NumPy and Python are left as
+    they were.
 
     Args:
         algorithm: a class, which is checked with its defaults (except for a buffer of three, if it has one, and

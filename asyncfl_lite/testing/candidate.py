@@ -212,9 +212,9 @@ def restart(
     """Start a method anew from the initial model of ``run``, with the server's random stream at its beginning.
 
     Args:
-        run: the run from which it gets its model and context.
-        method: the method; by default, the run's own.
-        dtype: type of its parameters and of the server's data.
+        run: the run that provides the initial model and the context.
+        method: the method to start; by default, the run's own.
+        dtype: type of the method's parameters and of the server's data.
         options: further arguments of ``start``.
     """
     x0, _ = run.model.flatten()

@@ -1,9 +1,9 @@
 """The list of all checks that a method must pass.
 
-To add a rule, write a function ``check_<name>(make)`` whose docstring is the rule, and put it into the list. Its
-argument is a :class:`~asyncfl_lite.testing.candidate.Candidate`: ``make()`` is a fresh instance of the method,
-``make.run()`` is a small run with one that is started, and ``reports(make, 5)`` are the updates of five clients. The
-sentence of ``expect`` says what was expected, why it matters, and what was found.
+To add a rule, write a function ``check_<name>(make)`` whose docstring states the rule, and add it to the list. Its
+argument is a :class:`~asyncfl_lite.testing.candidate.Candidate`: ``make()`` returns a fresh instance of the method,
+``make.run()`` a small run whose method has been started, and ``reports(make, 5)`` the updates of five clients. The
+sentence passed to ``expect`` says what was expected, why it matters, and what was found.
 """
 
 from __future__ import annotations
@@ -32,4 +32,4 @@ CHECKS: list[Check] = [
     repeat_checks.check_same_seed,
     repeat_checks.check_randomness,
 ]
-"""All checks, in the order in which they are made."""
+"""All checks, in the order in which they run."""

@@ -13,7 +13,7 @@ from asyncfl_lite.tasks import Task
 def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
     """Check that a model can be trained on a task; return the reasons why optional abilities are missing, by ability.
 
-    It makes the checks that every run makes when it starts, and checks abilities that only some runs need.
+    It makes the checks that every run makes at its start, and also tests abilities that only some runs need.
 
     Args:
         model: the model's settings, such as ``MLP(hidden=(16,))``.
@@ -25,7 +25,7 @@ def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
         ``"made-up text"``, which FedRevive gives it as embeddings.
 
     Raises:
-        ConfigError: in one line, when no run can train it on the task.
+        ConfigError: when no run can train it on the task.
 
     Example: a perceptron has both abilities on images. Clients of a network with BatchNorm are trained one by one.
 
