@@ -17,7 +17,7 @@ class About:
         title: the name as papers write it.
         paper: citation, with the section, algorithm and equations that the class implements.
         family: the group by which tables sort it.
-        models_stored: largest number of ``(d,)`` vectors in the state, with the global model, in terms of N, M and
+        models_stored: largest number of ``(d,)`` vectors in the state, including the global model, in terms of N, M and
             settings.
         keeps_versions: whether the server must also keep the versions in flight (at most M_c) to rebuild clients'
             models.
@@ -26,7 +26,7 @@ class About:
         also_stored: anything else of note that the server stores.
         client_work: work of clients beyond training and sending their update.
         order_matters: whether the new version depends on the order of updates inside one buffer.
-        colour: in every picture; chosen so that colour-blind readers can tell methods apart.
+        colour: the method's colour in every picture, chosen so that colour-blind readers can tell methods apart.
     """
 
     title: str = ""

@@ -20,8 +20,8 @@ class AdaptiveStep(FedBuff):
     Both persist for the whole run. There is no bias correction unless a subclass adds one.
 
     Attributes:
-        mean: ``(d,)`` m.
-        square: ``(d,)`` v.
+        mean: ``(d,)`` moving average m of the mean updates.
+        square: ``(d,)`` moving average v of their squares.
     """
 
     state_names = (*FedBuff.state_names, "mean", "square")

@@ -1,7 +1,7 @@
 """AFL-DW: asynchronous updates whose weight falls with staleness; FedRevive shares its schedule β.
 
-"Reviving Stale Updates: Data-Free Knowledge Distillation for Asynchronous Federated Learning" (FedRevive),
-§3.1 and Appendix I.1. The paper draws its schedules without formulas; those here are of its authors' code.
+"Reviving Stale Updates: Data-Free Knowledge Distillation for Asynchronous Federated Learning" (FedRevive), §3.1 and
+Appendix I.1. The paper plots its schedules but prints no formulas; the formulas here come from the authors' code.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ A method works on flat vectors alone and needs no simulator::
     method.start(x0)
     made_version, refused = method.receive(Update(client=0, delta=delta, start_version=0, num_samples=10))
 
-To add one, subclass :class:`Algorithm` in a file of its own, give it ``on_receive`` and, where it has
-switches, a ``Settings`` class, and put its module into ``algorithms/__init__.py``.
+To add a method, subclass :class:`Algorithm` in a file of its own, define ``on_receive`` and, if the method has options,
+a ``Settings`` class, and import the class in ``algorithms/__init__.py``.
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ class Algorithm(ABC):
     """The server of a federated learning method.
 
     Args:
-        buffer_size: M, how many updates one version takes.
+        buffer_size: M, the number of updates that make one version.
         server_lr: the server's learning rate η.
-        bn_mode: what becomes of BatchNorm's running statistics: ``avg``, averaged or mixed as the parameters are
-            (FedBuff takes the plain mean), ``delta``, moved by their changes, or ``freeze``, left as at the start.
-        settings: the method's own switches, by name.
+        bn_mode: treatment of BatchNorm's running statistics: ``avg``, averaged or mixed like the parameters (FedBuff
+            takes the plain mean); ``delta``, moved by the clients' changes; or ``freeze``, left as they were at the
+            start.
+        settings: the method's own options, by name.
 
     Attributes:
-        x: ``(d,)`` the global model; never changed in place, so it may be kept.
-        version: how many times it was replaced.
-        buffers: ``(b,)`` its running statistics, or None; PyTorch's word, nothing to do with the M buffered updates.
+        x: ``(d,)`` the global model; it is never changed in place, so a reference to it may be kept.
+        version: number of times that the global model has been replaced.
+        buffers: ``(b,)`` running statistics of the global model, or None; the name is PyTorch's, and has nothing to do
+            with the M buffered updates.
         rejections: the updates that were refused.
 
     >>> import torch
@@ -84,7 +86,7 @@ class Algorithm(ABC):
     server_lr: float
     bn_mode: str
 
-    # What a method asks for: a subclass sets a class attribute, or overrides the property if its settings decide.
+    # A method's requests: a subclass sets a class attribute, or overrides the property if its settings decide.
 
     @property
     def proximal(self) -> float:
@@ -143,11 +145,11 @@ class Algorithm(ABC):
 
         Args:
             x0: ``(d,)`` initial parameters.
-            context: the server's model, data and random stream, where the method needs them.
+            context: the server's model, data and random stream, if the method needs them.
             buffers: ``(b,)`` initial running statistics.
-            variance_mask: ``(b,)`` bool, entries that are kept at 1e-12 or above.
-            keep_versions: keep every version for updates that come without ``start``; a simulation,
-                whose updates bring it, turns this off.
+            variance_mask: ``(b,)`` bool mask of the running statistics that are kept at 1e-12 or above.
+            keep_versions: keep every version, for updates that come without ``start``; a simulation, whose updates
+                contain it, turns this off.
         """
         self.x = x0.detach().clone()
         self.version = 0
@@ -181,8 +183,8 @@ class Algorithm(ABC):
     def correction_for(self, client: int, control: Tensor) -> Tensor:
         """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent.
 
-        It is asked for when the job is trained, after everything else at the instant of its dispatch: a client that is
-        dispatched on its own report uses what it keeps since that report.
+        The method is called when the job is trained, after all other events at the instant of its dispatch, so a client
+        that is dispatched again on its own report already uses the state that this report left.
         """
         return control
 
@@ -278,11 +280,11 @@ def make_algorithm(name: str, **settings: Any) -> Algorithm:
     """Make the method called ``name`` with the given settings.
 
     Args:
-        name: one of ``asyncfl-lite list``.
-        settings: ``buffer_size``, ``server_lr``, ``bn_mode``, and the method's own switches.
+        name: one of the names that ``asyncfl-lite list`` prints.
+        settings: ``buffer_size``, ``server_lr``, ``bn_mode``, and the method's own options.
 
     Raises:
-        ConfigError: for an unknown name or setting, with the nearest one.
+        ConfigError: for an unknown name or setting; the message suggests the most similar one.
 
     Example: FedBuff with a buffer of two averages two updates, then steps with the server's learning rate.
 

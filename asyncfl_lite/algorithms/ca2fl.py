@@ -1,8 +1,7 @@
 """CA²FL: the server's cache of every client's latest update stands in for absent clients.
 
-Wang et al., "Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached Update
-Calibration", ICLR 2024. The authors' code was not available; re-implemented from the paper's
-Algorithm 1.
+Wang et al., "Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached Update Calibration", ICLR
+2024. The authors' code was not available; this is a re-implementation of the paper's Algorithm 1.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ class CA2FL(FedBuff):
     at zero. Without the cache, and in the first aggregation, it is FedBuff.
 
     Attributes:
-        cache: client -> ``(d,)`` h_i; absent while zero.
-        cache_sum: ``(d,)`` Σ h_i.
+        cache: client -> ``(d,)`` cached update h_i; absent while zero.
+        cache_sum: ``(d,)`` sum Σ h_i of the cached updates.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm

@@ -25,19 +25,20 @@ class ServerContext:
     Tests can replace any part.
 
     Attributes:
-        model: turns ``(d,)`` parameters and inputs into logits, and gives gradients.
-        num_clients: N.
-        rng: the server's own random stream; clients' streams are out of reach.
+        model: the model, which computes logits and gradients from ``(d,)`` parameters and inputs.
+        num_clients: N, the number of clients.
+        rng: the server's own random stream, separate from the clients' streams.
         unlabelled: ``(name, count) -> (count, …)`` inputs of the server's unlabelled set.
-        labelled: inputs and labels of the server's own labelled set, which no client has; empty
-            unless the method asks for one with ``held_out``.
+        labelled: inputs and labels of the server's own labelled set, which no client has; None unless the method or the
+            initialiser asks for one with ``held_out``.
         client_lr: ``version -> learning rate`` that clients dispatched at that version train with.
         inputs: shape and range of the task's inputs, and the number of classes.
-        predictions: ``(outputs, inputs) -> (m, C)`` every prediction in a batch's outputs, sample after sample.
-        prediction_counts: ``inputs -> (n,)`` int64, how many of these each sample has.
-        answers: ``labels -> (m,)`` the right answers to these.
-        class_logits: ``outputs -> (n, C)`` one row of logits per sample.
-        compute: returns what a request asks for; of several runs that are run at once, it waits until others ask too.
+        predictions: ``(outputs, inputs) -> (m, C)``, all predictions in a batch's outputs, sample by sample.
+        prediction_counts: ``inputs -> (n,)`` int64 number of predictions of each sample.
+        answers: ``labels -> (m,)`` correct class for each of the predictions.
+        class_logits: ``outputs -> (n, C)``, one row of logits per sample.
+        compute: a function that returns the result of a request; if several runs advance together, it first waits for
+            requests of the others.
 
     >>> from asyncfl_lite import Config, Run
     >>> context = Run(Config(task="digits", algorithm="fedecho", clients=20)).algorithm.context
@@ -65,7 +66,7 @@ class ServerContext:
     def outputs(self, models: Sequence[tuple[Tensor, Tensor | None]], inputs: Tensor, **how: Any) -> list[Tensor]:
         """Apply several models, each ``(parameters, running statistics)``, to ``(n, …)`` inputs.
 
-        ``how`` goes to :class:`.Answers`; with ``one_for_all=False`` every model has inputs of its own.
+        ``how`` is passed to :class:`.Answers`; with ``one_for_all=False``, every model has inputs of its own.
         """
         xs, buffers = zip(*models, strict=True)
         return self.compute(Answers(self.model, xs, inputs, buffers, **how))
@@ -85,14 +86,17 @@ class ServerContext:
         """Train a model by distillation: one gradient step per minibatch.
 
         Args:
-            x: ``(d,)`` the student's parameters; they stay as they are.
+            x: ``(d,)`` initial parameters of the student, which are not changed.
             batches: the minibatch of every step.
             loss: ``(predictions, *against, weight)`` of a minibatch's rows -> their mean loss.
-            against: ``(m, …)`` tensors with a row for every prediction on the whole set: a teacher's, or labels.
-            optimiser: how steps are taken.
-            weight: ``(r,)``, one for every row of the minibatches; or one number for all; None for a loss without.
-            predictions: ``(outputs, inputs) -> (b, C)``; None for the task's.
-            how: more of :class:`.Descent`: ``buffers``, ``train``, ``adam``, ``skips``.
+            against: ``(m, …)`` tensors with a row for every prediction on the whole set: a teacher's predictions, or
+                labels.
+            optimiser: the optimiser's settings.
+            weight: ``(r,)`` weights, one for every row of the minibatches, or one number for all; None for a loss
+                without weights.
+            predictions: ``(outputs, inputs) -> (b, C)``, all predictions in a minibatch's outputs; None for the task's
+                function.
+            how: further fields of :class:`.Descent`: ``buffers``, ``train``, ``adam``, ``skips``.
 
         Returns:
             ``(d,)`` the parameters after the last step, and Adam's state.

@@ -19,7 +19,8 @@ from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool
 class DDFedRevive(MultiTeacher):
     """FedRevive with real data on the server and true class proportions (FedRevive §3.1).
 
-    Half of every update is the client's, half what 8 client models teach on data that no client has.
+    Half of every update comes from its client, and half from distillation of the latest 8 client models on data that no
+    client has.
 
     >>> from asyncfl_lite import Config, run
     >>> result = run(Config(task="digits", algorithm="dd_fedrevive", rounds=3, settings={"k_kd": 1}))
@@ -52,8 +53,8 @@ class DDFedRevive(MultiTeacher):
         kd_weight_decay: float = Field(0.0, ge=0)
         """Adam's weight decay; the authors' code uses some for FedRevive, and none for this method."""
         auxiliary: float = Field(1 / 7, gt=0, lt=1)
-        """Share of all training samples that the server keeps: a sixth of what is left to the clients, which is the
-        16.7% in §3.1 (6,000 and 36,000 samples of CIFAR-10 in the authors' code)."""
+        """Share of all training samples that the server keeps. The default is a sixth of the clients' samples, the
+        16.7% of §3.1 (6,000 and 36,000 samples of CIFAR-10 in the authors' code)."""
 
     settings: Settings
 

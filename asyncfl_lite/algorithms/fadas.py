@@ -1,7 +1,7 @@
 """FADAS: FedBuff with an adaptive optimiser on the server.
 
-Wang, Wang, Chen, Wang, Lin, "FADAS: Towards Federated Adaptive Asynchronous Optimization", ICML 2024,
-Algorithm 1 and its delay-adaptive rule. Where the authors' code differs from the paper there is a switch.
+Wang, Wang, Chen, Wang, Lin, "FADAS: Towards Federated Adaptive Asynchronous Optimization", ICML 2024, Algorithm 1 and
+its delay-adaptive rule. Where the authors' code differs from the paper, there is an option.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FADAS(AdaptiveStep):
     entry of the buffer is older than ``tau_c``.
 
     Attributes:
-        largest_square: ``(d,)`` v̂.
+        largest_square: ``(d,)`` v̂, the largest v so far, entry by entry.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm

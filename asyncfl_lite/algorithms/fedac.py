@@ -1,8 +1,8 @@
 """FedAC: updates weighted by how well they agree with the global model's recent movement.
 
 Zang et al., "Efficient Asynchronous Federated Learning with Prospective Momentum Aggregation and Fine-Grained
-Correction", AAAI 2024. Paper and official code were not available: re-implemented from third-party code and the
-abstract; its numbers are those of a re-implementation.
+Correction", AAAI 2024. Neither the paper nor the official code was available. This is a re-implementation from
+third-party code and the abstract, and its numbers are those of a re-implementation.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class FedAC(AdaptiveStep):
 
     ``r_i = max(cos(x_t - x_{t_i}, Δ_i), 0.1)``, ``Δ = Σ r_i Δ_i / Σ r_j``, ``m̂ = β₁ m + (1 - β₁) Δ``,
     ``x ← x + η m̂ / (√v + ε)``. Clients add ``C - C_i`` to their gradients, as in SCAFFOLD (option II); their new
-    ``C_i`` is the mean of what their optimiser was given, less ``C - C_i``. With plain SGD that mean is
-    ``(x_{t_i} - x) / (E η_l)``; the steps of Adam and AdamW are normalised and say nothing of a gradient's length, so
-    that clients then report it.
+    ``C_i`` is the mean of the gradients that their optimiser was given, minus ``C - C_i``. With plain SGD, this mean is
+    ``(x_{t_i} - x) / (E η_l)``; the steps of Adam and AdamW are normalised and do not reveal a gradient's length, so
+    clients then report the mean.
 
     Attributes:
         control: ``(d,)`` C, the server's control variate.
@@ -61,9 +61,9 @@ class FedAC(AdaptiveStep):
         fedac_fresh: Literal["one", "floor", "cos_x"] = "one"
         """Weight r of a fresh update, for which x_t - x_{t_i} is zero: 1, ``floor``, or the cosine with x_t itself."""
         correction: Literal["per_step", "once", "off"] = "per_step"
-        """Clients apply C - C_i at every step, once after training, or never. Beside AdamW on digits, a correction at
-        every step ends 9 points above none at a clients' rate of 0.01, and 6 points below at 0.002 (the cells
-        methods/adamw of the tier compare, ten seeds). At 0.1, far too large a rate for AdamW, it ends 48 below."""
+        """Clients apply C - C_i at every step, once after training, or never. With AdamW on digits, corrections at
+        every step end 9 points above no corrections at a client learning rate of 0.01, and 6 points below at 0.002
+        (cells methods/adamw of tier compare, ten seeds). At 0.1, far too large for AdamW, they end 48 points below."""
         floor: float = Field(0.1, gt=0, le=1)
         """Smallest weight r of an update."""
 
@@ -122,7 +122,7 @@ class FedAC(AdaptiveStep):
     def _renew_control(self, update: Update) -> None:
         """Set C_i to the client's mean gradient minus the correction that it contained."""
         mean_gradient = update.mean_gradient
-        if mean_gradient is None:  # clients step by plain SGD
+        if mean_gradient is None:  # clients train by plain SGD
             lr = self.context.client_lr(update.start_version)
             if lr == 0:
                 return

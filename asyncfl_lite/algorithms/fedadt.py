@@ -1,7 +1,7 @@
 """FedADT: stale client models learn from the global model by distillation before they are mixed in.
 
-"FedADT", Section IV, Eqs. 7 and 8, and its algorithm. What the paper does not give (the distillation's optimiser
-and rate, how long it lasts) is a switch, whose default is our reading.
+"FedADT", Section IV, Eqs. 7 and 8, and its algorithm. Details that the paper leaves open (the distillation's optimiser,
+learning rate and length) are options, whose defaults are our reading.
 """
 
 from __future__ import annotations

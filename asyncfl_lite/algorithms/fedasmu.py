@@ -1,8 +1,8 @@
 """FedASMU: mixing weights that fall with staleness and time, and clients that merge a newer model half-way.
 
-Liu et al., "FedASMU: Efficient Asynchronous Federated Learning with Dynamic Staleness-Aware Model Update", AAAI
-2024. The paper was not read: re-implemented from secondary sources, with constants where the paper learns
-them. Do not publish comparisons with it without reading the paper.
+Liu et al., "FedASMU: Efficient Asynchronous Federated Learning with Dynamic Staleness-Aware Model Update", AAAI 2024.
+We have not read the paper. This is a re-implementation from secondary sources, with constants in place of values that
+the paper learns. Do not publish comparisons with it without reading the paper.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class FedASMU(MixingMethod):
     """Time-aware mixing; clients merge a newer model (Liu et al. 2024; secondary sources).
 
     ``α = μ ξ / (1 + μ ξ)`` with ``ξ = λ / (√t s^σ) + ι``, where t counts versions and s staleness, both from 1.
-    Half-way a client that started from version o merges the newest version g:
+    Half-way through its job, a client that started from version o merges the newest version g:
     ``w ← (1 - β) w + β x_g`` with ``β = μ φ / (1 + μ φ)`` and ``φ = γ / √g · (1 - υ / √(g - o + 1))``.
 
     >>> import torch

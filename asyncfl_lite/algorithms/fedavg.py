@@ -1,7 +1,7 @@
 """FedAvg: synchronous rounds, each of which averages the updates of its clients.
 
-McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017,
-Algorithm 1; with a server learning rate as FedRevive Table 4 uses it (η = 1.4, so never a bare mean of
+McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017, Algorithm 1,
+with a server learning rate, as in FedRevive Table 4 (η = 1.4, so the new model is not simply the mean of the clients'
 models).
 """
 

@@ -21,8 +21,8 @@ from asyncfl_lite.simulator.update import Update
 class FedBuff(Algorithm):
     """Buffered aggregation: the mean of M updates makes a new version (Nguyen et al. 2022).
 
-    ``x ← x + η · (1/M) Σ s(τ_i) Δ_i`` when M updates have arrived. Entries are averaged, not clients: one
-    that reports twice before the buffer fills counts twice.
+    ``x ← x + η · (1/M) Σ s(τ_i) Δ_i`` when M updates have arrived. Updates are averaged, not clients, so a client that
+    reports twice before the buffer fills counts twice.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm

@@ -1,8 +1,8 @@
 """FedEcho: FedBuff plus distillation from all clients' latest predictions, weighted by their uncertainty.
 
-"Stragglers Can Contribute More: Uncertainty-Aware Distillation for Asynchronous Federated Learning",
-Algorithm 1 and Eqs. 2 to 4. What the paper leaves open (Q, the distillation batch, logits or
-probabilities, Adam's state) is a switch, whose default is our reading.
+"Stragglers Can Contribute More: Uncertainty-Aware Distillation for Asynchronous Federated Learning", Algorithm 1 and
+Eqs. 2 to 4. Details that the paper leaves open (Q, the distillation batch, logits or probabilities, Adam's state) are
+options, whose defaults are our reading.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from asyncfl_lite.simulator.update import Update
 class FedEcho(FedBuff):
     """FedBuff, then distillation from every client's latest predictions (FedEcho Alg. 1).
 
-    Each update rebuilds its client's model, whose logits on a small unlabelled set replace those stored for that client
-    by the time that the buffer is full. After each aggregation the global model takes a few steps towards the mean of
-    all stored logits, so that what a straggler predicted still counts long after its parameters are out of date.
+    From each update, the server rebuilds the client's model; by the time that the buffer is full, this model's logits
+    on a small unlabelled set have replaced those stored for the client. After each aggregation the global model takes a
+    few steps towards the mean of all stored logits, so that a straggler's predictions still count long after its
+    parameters are out of date.
 
     Attributes:
-        logits: client -> ``(m, C)`` its latest logits, one row per prediction (per sample, or per token that
-            counts); absent until its first report.
+        logits: client -> its latest ``(m, C)`` logits, one row per prediction (per sample, or per token that counts);
+            absent until its first report.
         last_weight: the mixing weight α of the latest distillation step.
 
     >>> from asyncfl_lite import Config, run
@@ -120,8 +121,8 @@ class FedEcho(FedBuff):
     def on_receive(self, update: Update) -> bool:
         """Keep the client's model, to compute predictions for the whole buffer at once; then proceed as FedBuff does.
 
-        Predictions that are not finite (the client's model overflows) are dropped: the client has none until its next
-        report.
+        Predictions that are not finite, because the client's model overflows, are dropped; the client then has none
+        until its next report.
         """
         self._heard = {**self._heard, update.client: (self.start_of(update) + update.delta, update.buffers)}
         return super().on_receive(update)
@@ -131,7 +132,7 @@ class FedEcho(FedBuff):
         samples, predictions = self.unlabelled, self.context.predictions
         if samples.one_each:
             found = [predictions(own, samples.inputs) for own in self.context.outputs(models, samples.inputs)]
-        else:  # a model and a minibatch at a time: what is dropped of sequences is far more than what is kept
+        else:  # one model and minibatch at a time, since far more of a sequence's outputs is dropped than kept
             found = [torch.cat(list(self._by_minibatch(model))) for model in models]
         if any(len(rows) != samples.num_rows for rows in found):
             raise ConfigError(
@@ -148,7 +149,7 @@ class FedEcho(FedBuff):
         """Return the ``(m, C)`` class probabilities of all clients combined (Alg. 1, line 13).
 
         The sum is computed anew each time, in double precision and in the order of clients: a running sum would never
-        lose what a single overflowing or huge prediction left in it.
+        lose the effect of a single overflowing or huge prediction.
         """
         as_logits = self.settings.teacher_avg == "logits"
         stored = (self.logits[client].double() for client in sorted(self.logits))
@@ -159,7 +160,7 @@ class FedEcho(FedBuff):
     def after_step(self, x: Tensor) -> Tensor:
         """Distil every client's latest logits into the aggregated model (Alg. 1, lines 12 to 17)."""
         chosen = self.settings
-        if not (self.logits and self.moves_by_itself):  # which empties the buffer of models in any case
+        if not (self.logits and self.moves_by_itself):  # reading self.logits always empties the buffer of models
             return x
         teacher = self._teacher()
         batches = self.unlabelled.minibatches(
@@ -171,7 +172,7 @@ class FedEcho(FedBuff):
         share = uncertainty(teacher)
         share = batches.means(share) if chosen.alpha_scope == "batch" else share[batches.rows]
         weight = between(chosen.alpha_min, chosen.alpha_max, share)  # Eq. 4
-        buffers = self.buffers  # training mode writes into what it is given
+        buffers = self.buffers  # training mode writes into the given buffers
         student, adam = self.context.distil(
             x,
             batches,
@@ -186,4 +187,4 @@ class FedEcho(FedBuff):
         self.last_weight = float(weight[-batches.row_sizes[-1] :].mean())
         if chosen.adam_state == "persist":
             self._adam = adam
-        return student if torch.isfinite(student).all() else x  # a model that overflows must not be lost for good
+        return student if torch.isfinite(student).all() else x  # an overflow must not ruin the model for good

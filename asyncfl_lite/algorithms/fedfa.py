@@ -1,8 +1,8 @@
 """FedFa: the global model is the mean of a sliding window of client models.
 
-Xu et al., "FedFa: A Fully Asynchronous Training Paradigm for Federated Learning", IJCAI 2024. Paper and official
-code were not available: re-implemented from the abstract and third-party queue code. Another method, "Fairness
-and Accuracy", bears the same name.
+Xu et al., "FedFa: A Fully Asynchronous Training Paradigm for Federated Learning", IJCAI 2024. Neither the paper nor the
+official code was available. This is a re-implementation from the abstract and third-party queue code. Another method,
+"Fairness and Accuracy", has the same name.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from asyncfl_lite.simulator.update import Update
 class FedFa(Algorithm):
     """Mean of the latest client models, updated at each arrival (Xu et al. 2024; reimplemented).
 
-    ``x ← (1/|Q|) Σ x_q`` over a first-in-first-out queue Q of the latest client models. With a queue of one
-    it is FedAsync of full weight.
+    ``x ← (1/|Q|) Σ x_q`` over a first-in-first-out queue Q of the latest client models. With a queue of one entry, it
+    is FedAsync with mixing weight 1.
 
-    Running statistics become the mean of the queue's, as the parameters do. Where deltas are
-    queued, ``bn_mode`` decides: the same mean, or with ``delta`` the mean of the queue's changes is added.
+    Running statistics become the mean of those in the queue, as the parameters do. If deltas are queued, ``bn_mode``
+    decides whether they become this mean or, with ``delta``, the mean of the queue's changes is added to them.
 
     Attributes:
-        entries: the queue, ``(d,)`` each, oldest first.
-        buffer_entries: what each brought of running statistics, ``(b,)``, or None.
+        entries: the queue of ``(d,)`` models or deltas, oldest first.
+        buffer_entries: each entry's ``(b,)`` running statistics or their change, or None.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm

@@ -27,7 +27,7 @@ class FedAvgM(FedAvg):
     without dampening.
 
     Attributes:
-        velocity: ``(d,)`` v.
+        velocity: ``(d,)`` velocity v.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm

@@ -1,8 +1,8 @@
 """FedRevive: part of a stale update is replaced by distillation from the latest client models on synthetic data.
 
 "Reviving Stale Updates: Data-Free Knowledge Distillation for Asynchronous Federated Learning", §2, Eqs. 3 and 4,
-Appendices B and I. What the paper leaves open (λ, probes, latents, s_max, warm-up) is a switch, with the values
-of its authors' code, mostly those for CIFAR-10, as defaults. The made-up data is the work of
+Appendices B and I. Details that the paper leaves open (λ, probes, latents, s_max, warm-up) are options, whose defaults
+are the values in the authors' code, mostly those for CIFAR-10. The synthetic data come from
 :mod:`asyncfl_lite.algorithms.synthesis`.
 """
 
@@ -41,12 +41,12 @@ class FedRevive(MultiTeacher):
 
     The teachers are the latest 8 client models, and the data are synthetic.
 
-    Every ``t_gen`` updates a generator makes up a batch that the teachers recognise as the classes asked for,
-    whose features look like real ones, and on which teacher and global model differ. The batch joins the pool.
-    The staler an update, the more of it is replaced by ten steps of distillation on the pool.
+    Every ``t_gen`` updates, a generator makes a batch that the teachers recognise as the requested classes, whose
+    features look like real ones, and on which the teachers and the global model differ. The batch joins the pool. The
+    staler an update, the more of it is replaced by ten steps of distillation on the pool.
 
     Attributes:
-        synthesiser: the generator, or the soft prompts, and its meta-learning.
+        synthesiser: the generator or the soft prompts, with their meta-learning.
 
     >>> from asyncfl_lite import Config, run
     >>> early = {"freeze_rounds": 1, "synthesis_only_rounds": 2, "k_kd": 1}
@@ -124,9 +124,10 @@ class FedRevive(MultiTeacher):
         synthesis_only_rounds: int = Field(100, ge=0)
         """Last version at which updates are used without distillation; the authors' code for FEMNIST has 500."""
         adversarial_from: int = Field(11, ge=1)
-        """Number, counted from 1, of the first synthesis with the adversarial term. The authors' code takes the number
-        of ``synthesis_only_rounds`` and synthesises at every update, so its term begins at version 149, on FEMNIST at
-        899. With a synthesis at every tenth update the 11th is at version 150, and FEMNIST's 51st at 900."""
+        """Number, counted from 1, of the first synthesis with the adversarial term. In the authors' code, it equals
+        ``synthesis_only_rounds``, and every update has a synthesis, so the term begins at version 149, and on FEMNIST
+        at version 899. With a synthesis at every tenth update, the 11th is at version 150, and on FEMNIST the 51st is
+        at version 900."""
         warmup_mode: Literal["authors", "damp", "pass"] = "authors"
         """Treatment of an update without distillation: as with β = 0 during ``freeze_rounds`` and as in AFL-DW
         afterwards; always as in AFL-DW; or always as with β = 0."""

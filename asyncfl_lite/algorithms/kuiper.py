@@ -1,8 +1,8 @@
 """KUIPER: waiting clients report in bursts, whose models are weighted by sample count and error and then mixed in.
 
-"KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data",
-Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (which accuracy a client reports, whether the weights
-are renormalised, T₀, how staleness counts) is a switch. Its teacher chain is an initialiser
+"KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data", Section 3.1, Eqs.
+2 to 4, Algorithm 1. Details that the paper leaves open (which accuracy a client reports, whether the weights are
+renormalised, T₀, how staleness counts) are options. KUIPER's teacher chain is an initialiser
 (:mod:`asyncfl_lite.runs.initial.teacher_chain`).
 """
 
@@ -29,12 +29,12 @@ class KUIPER(Algorithm):
     The mixing weight falls with the mean staleness of the burst.
 
     ``c_i = n_i / Σ n_j · e_i`` with ``e_i = 1 - acc_i`` (Eq. 2), ``β_t = β (1 + τ̄)^-α`` with the burst's mean
-    staleness τ̄ (Eq. 3), ``w ← (1 - β_t) w + β_t Σ c_i w_i`` (Eq. 4). Literally, the coefficients sum to less
+    staleness τ̄ (Eq. 3), ``w ← (1 - β_t) w + β_t Σ c_i w_i`` (Eq. 4). Taken literally, the coefficients sum to less
     than 1 and the model shrinks towards zero; ``renorm`` divides by their sum.
 
-    ``acc_i`` is the accuracy of the model that the client received, on the client's own samples, before it trains:
-    "a low training accuracy with the current state of the model" (§3.1). Weighed by the accuracy of the *trained*
-    model, a client of few classes, which is always near 1, counts for nothing.
+    ``acc_i`` is the accuracy of the model that the client received, on the client's own samples, before it trains: "a
+    low training accuracy with the current state of the model" (§3.1). If the accuracy of the *trained* model were used,
+    a client with few classes, for which it is always near 1, would count for nothing.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm
@@ -116,7 +116,7 @@ class KUIPER(Algorithm):
         """Return the factor e_i of an update's weight: 1 - accuracy while accuracy counts, else 1.
 
         Raises:
-            ConfigError: where the update comes without the accuracy that is asked for.
+            ConfigError: when the update comes without the required accuracy.
         """
         chosen = self.settings
         now = self.version + 1 if chosen.t0_mode == "iteration" else update.duration
@@ -162,7 +162,7 @@ class KUIPER(Algorithm):
     def _mixed(self, old: Tensor, weighted_sum: Tensor, rate: float) -> Tensor:
         """Return ``old`` (the model or its statistics) mixed with the burst's weighted sum, as ``kuiper_norm`` says."""
         if self.settings.kuiper_norm == "renorm":
-            # a burst whose members are all perfect on their own data has no weight left: nothing to mix
+            # a burst whose members are all perfect on their own data has no weight, so nothing is mixed in
             return (1 - rate) * old + rate * (weighted_sum / self._kept) if self._kept else old
         share = weighted_sum / self._sizes
         if self.settings.kuiper_norm == "delta":

@@ -1,7 +1,7 @@
 """Losses by which one model learns from the predictions of others.
 
-All work on logits of shape ``(n, C)``, or on several models' side by side, ``(G, n, C)``, and use natural logarithms.
-Teachers are constants: no gradient flows into them.
+All work on logits of shape ``(n, C)``, or on the logits of several models side by side, ``(G, n, C)``, and use natural
+logarithms. Teachers are constants: no gradient flows into them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def kl_divergence(target: Tensor, logits: Tensor) -> Tensor:
     """Return ``KL(target ‖ softmax(logits))`` for each sample.
 
     Args:
-        target: ``(n, C)`` probabilities; entries of 0 count 0.
-        logits: ``(n, C)`` the student's.
+        target: ``(n, C)`` probabilities; entries of 0 add nothing.
+        logits: ``(n, C)`` logits of the student.
 
     Returns:
         ``(n,)`` nats.
@@ -49,8 +49,8 @@ def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> 
 
     Args:
         logits: ``(S, n, C)`` one slice per teacher.
-        how: mean of logits and then softmax (FedEcho Alg. 1, line 13), or mean of softmax outputs
-            (its Appendix B).
+        how: ``logits``, the softmax of the mean logits (FedEcho Alg. 1, line 13), or ``probs``, the mean of the softmax
+            outputs (FedEcho's Appendix B).
     """
     if how == "logits":
         return logits.mean(0).softmax(-1)
@@ -73,10 +73,10 @@ def uncertainty_weight(teacher: Tensor, low: float, high: float, scope: Literal[
     Args:
         teacher: ``(n, C)`` probabilities.
         low, high: α_min and α_max.
-        scope: one weight per batch, from its mean entropy, or one per sample.
+        scope: ``batch``, one weight from the batch's mean entropy, or ``sample``, one weight per sample.
 
     Returns:
-        ``()`` or ``(n,)``.
+        ``()`` or ``(n,)`` weights.
     """
     share = uncertainty(teacher)
     return between(low, high, share.mean(-1) if scope == "batch" else share)
@@ -93,7 +93,7 @@ def uncertainty_aware_loss(logits: Tensor, teacher: Tensor, weight: Tensor | flo
     """Return FedEcho's loss (Eq. 3), the mean of ``α KL(p ‖ σ(ŷ)) + (1 - α) CE(ŷ, argmax p)``.
 
     Args:
-        logits: ``(…, n, C)`` the student's ŷ.
+        logits: ``(…, n, C)`` logits ŷ of the student.
         teacher: ``(…, n, C)`` probabilities p.
         weight: α, a scalar or ``(…, n)``.
     """
@@ -135,7 +135,7 @@ def labelled_distillation_loss(
     """Return FedADT's loss (Eq. 7), the mean of ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``.
 
     Args:
-        logits: ``(…, n, C)`` the student's z_C.
+        logits: ``(…, n, C)`` logits z_C of the student.
         teacher: ``(…, n, C)`` logits z_S of the teacher.
         labels: ``(…, n)`` int64 classes y.
         weight: α̃, a number or ``(…, n)``, in double precision.
@@ -163,8 +163,8 @@ def multi_teacher_loss(logits: Tensor, teachers: Tensor, temperature: float = 1.
     """Return FedRevive's L_KD (§2.2, step 4): ``KL(σ(teacher / T) ‖ σ(student / T)) T²``, averaged.
 
     Args:
-        logits: ``(…, n, C)`` the student's, on n inputs, those of all teachers' minibatches.
+        logits: ``(…, n, C)`` logits of the student on the n inputs of all teachers' minibatches.
         teachers: ``(…, n, C)`` logits of each minibatch's teacher.
-        temperature: T. The factor T² is that of the authors' code; the paper, which has none, prints T = 1.
+        temperature: T. The factor T² comes from the authors' code; the paper has no such factor, and prints T = 1.
     """
     return kl_divergence((teachers / temperature).softmax(-1), logits / temperature).mean(-1) * temperature**2

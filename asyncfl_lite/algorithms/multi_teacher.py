@@ -34,10 +34,10 @@ class Teacher(NamedTuple):
     """One of the latest client models, used as a teacher.
 
     Attributes:
-        client: whose.
-        x: ``(d,)`` its parameters.
-        buffers: ``(b,)`` its running statistics, or None.
-        features: ``(2, F)`` its features' statistics φ̄ on its client's data, or None.
+        client: the client that trained it.
+        x: ``(d,)`` parameters.
+        buffers: ``(b,)`` running statistics, or None.
+        features: ``(2, F)`` feature statistics φ̄ on the client's data, or None.
     """
 
     client: int
@@ -49,12 +49,12 @@ class Teacher(NamedTuple):
 class MultiTeacher(AFLDW):
     """AFL-DW that replaces the damped part by distillation from the latest client models (FedRevive Eq. 3).
 
-    ``x ← x + η ((1 - β) Δ + β Δ^KD)``. A subclass says what is distilled on.
+    ``x ← x + η ((1 - β) Δ + β Δ^KD)``. A subclass provides the inputs for distillation.
 
     Attributes:
         teachers: the latest client models, oldest first.
         proxies: clients' class proportions, estimated or true.
-        pool: the labelled inputs that are distilled on.
+        pool: the labelled inputs for distillation.
         kd_losses: the latest distillation losses, for ``spike_guard``.
     """
 
@@ -95,7 +95,8 @@ class MultiTeacher(AFLDW):
         """Begin at version 0 without teachers.
 
         Raises:
-            ConfigError: when the context lacks what the method needs, or ``augment`` meets other inputs than images.
+            ConfigError: when the context lacks something that the method needs, or when ``augment`` is on but inputs
+                are not images.
         """
         super().start(x0, context, **options)
         self.teachers: list[Teacher] = []
@@ -116,7 +117,7 @@ class MultiTeacher(AFLDW):
         """Shape and kind of the task's inputs.
 
         Raises:
-            ConfigError: if the context does not say.
+            ConfigError: if the context does not contain them.
         """
         if self.context.inputs is None:
             raise ConfigError(

@@ -18,8 +18,8 @@ class Stored(NamedTuple):
     """Storage of a method on the server: number of vectors, number of samples with logits, and bytes of the rest.
 
     Attributes:
-        models: ``(d,)`` vectors, the global model included.
-        logits: samples whose logits are stored, over all clients.
+        models: number of ``(d,)`` vectors, including the global model.
+        logits: number of samples whose logits are stored, over all clients.
         other_bytes: size of everything else.
     """
 
@@ -48,7 +48,8 @@ def _row(name: str, method: type[Algorithm]) -> dict[str, str]:
 def storage_claim(method: type[Algorithm]) -> str:
     """Describe a method's declared storage on the server, such as ``N + M + 2 models``.
 
-    N counts clients, M_c clients in flight, M is the buffer size, and U counts unlabelled samples.
+    N is the number of clients, M_c the number of clients in flight, M the buffer size, and U the number of unlabelled
+    samples.
     """
     parts = [f"{method.about.models_stored} model" + ("" if method.about.models_stored == "1" else "s")]
     if method.about.keeps_versions:
@@ -64,7 +65,7 @@ def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
     """Return the largest storage that a method declares, for N clients and U unlabelled samples.
 
     Raises:
-        ConfigError: when what its class says is no sum of products.
+        ConfigError: when the class's declaration is not a sum of products.
     """
     known = {**method.settings.model_dump(), "N": clients, "M": method.buffer_size, "U": unlabelled}
     return Stored(*(_value(text, known) for text in (method.about.models_stored, method.about.logits_stored)))
@@ -74,7 +75,7 @@ def _value(expression: str, known: dict[str, Any]) -> int:
     """Evaluate a sum of products, such as ``N + M + 2``, from the numbers that its names stand for.
 
     Raises:
-        ConfigError: when it is no such sum.
+        ConfigError: when it is not such a sum.
     """
     products = (term.split("*") for term in expression.split("+"))
     return sum(prod(_factor(word.strip(), known, expression) for word in words) for words in products)

@@ -47,7 +47,7 @@ class CausalLM(TransformerSpec):
     """Causal language model: a small untrained Qwen2, or a checkpoint such as `smollm2`."""
 
     lora_rank: int | None = Field(None, ge=1)
-    """Rank of LoRA: train and send only low-rank matrices beside the linear layers; none: all weights."""
+    """Rank of LoRA: train and send only low-rank matrices beside the linear layers; with none, all weights."""
     gguf_file: str | None = None
     """Name of the GGUF file in the checkpoint's folder, if its weights are in one; ``smollm2`` has its own."""
 

@@ -3,7 +3,7 @@
 Two vectors describe a module: ``parameters`` of shape ``(d,)`` and ``buffers`` of shape ``(b,)``, the floating-point
 buffers (BatchNorm's running statistics), each in the order of ``named_parameters()`` and ``named_buffers()``.
 Everything else stays in the module as it is: integer buffers (``num_batches_tracked``), which no optimiser may touch,
-parameters that require no gradient, and the running statistics of parts in which no parameter requires one.
+parameters that require no gradient, and the running statistics of parts whose parameters are all frozen.
 
 Every function here copies on the way in and on the way out, with two exceptions: :meth:`VectorModel.unflatten` returns
 views, so that an in-place step on a view writes into the vector; and in training mode, BatchNorm writes into the

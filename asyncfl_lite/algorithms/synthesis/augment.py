@@ -1,8 +1,8 @@
 """Random crops and mirrored images for distillation on the server, as in the code of FedRevive's authors.
 
-That code cuts made-up images of CIFAR anew whenever a model on the server sees them, borders reflected, and mirrors
-half of them; it also turns those of CIFAR-100 by up to 15 degrees, which is left out here. The paper names none of it.
-Clients' real images follow the task's setting ``augment``.
+Whenever a model on the server sees synthetic images for CIFAR, that code crops them anew, with reflected borders, and
+mirrors half of them; it also rotates those for CIFAR-100 by up to 15 degrees, which is left out here. The paper
+mentions none of this. Clients' real images are augmented by the task's own setting ``augment``.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from torch import Tensor
 def cropped_and_mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
     """Shift images at random, with reflected borders, and mirror each with probability ½.
 
-    A window is moved by at most an eighth of a side, 4 pixels of 32, in each direction.
+    An image is shifted by at most an eighth of its side, such as 4 of 32 pixels, in each direction.
 
     Args:
         images: ``(n, channels, height, width)``, on any device.
-        generator: on any device; what it draws decides alone.
+        generator: a random generator on any device; the result depends only on its draws.
 
     Returns:
         Images of the same shape, differentiable in ``images``.

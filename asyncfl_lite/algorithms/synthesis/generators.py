@@ -20,14 +20,14 @@ from asyncfl_lite.models.vectors import VectorModel
 class ImageGenerator(nn.Module):
     """Generator of images of a given ``shape`` from latents.
 
-    Linear, then BatchNorm, upsampling, 3×3 convolution, BatchNorm, leaky ReLU, upsampling, convolution,
-    BatchNorm, leaky ReLU, convolution, sigmoid, with 2 × width, 2 × width and width channels. The first image
-    has a quarter of the sides, rounded up; the last upsampling meets them exactly, whatever they are.
+    Linear, then BatchNorm, upsampling, 3×3 convolution, BatchNorm, leaky ReLU, upsampling, convolution, BatchNorm,
+    leaky ReLU, convolution, sigmoid, with 2 × width, 2 × width and width channels. The first feature map has a quarter
+    of the image's height and width, rounded up; the last upsampling has exactly the image's size.
 
     Args:
-        shape: (channels, height, width).
+        shape: ``(channels, height, width)`` of an image.
         nz: length of a latent.
-        width: ngf.
+        width: ngf, the number of channels before the last convolution.
     """
 
     def __init__(self, shape: tuple[int, ...], nz: int, width: int) -> None:
@@ -58,9 +58,9 @@ class VectorGenerator(nn.Module):
     """Generator of inputs that are not images: two linear layers, our choice and not the paper's.
 
     Args:
-        shape: of one input.
+        shape: the shape of one input.
         nz: length of a latent.
-        width: ngf; the hidden layer has twice as many.
+        width: ngf; the hidden layer has twice as many units.
     """
 
     def __init__(self, shape: tuple[int, ...], nz: int, width: int) -> None:
@@ -93,10 +93,10 @@ class GeneratedInputs:
     Args:
         spec: shape and range of the task's inputs.
         nz: length of a latent.
-        width: ngf.
-        class_weight: of a class's embedding beside the noise.
-        seed: of the initial weights.
-        like: a tensor of the dtype and device to work in.
+        width: ngf, the width of the generator.
+        class_weight: weight of a class's embedding relative to the noise.
+        seed: the seed of the initial weights.
+        like: a tensor with the dtype and device to use.
     """
 
     def __init__(self, spec: InputSpec, nz: int, width: int, class_weight: float, seed: int, like: Tensor) -> None:

@@ -1,7 +1,7 @@
 """The synthesis loss and its three terms (FedRevive Eq. 4).
 
-K teachers answer B made-up inputs. Every term is a mean over the inputs of a sum over the teachers, each
-weighted by ω̂ of the input's label. All of it may be of several servers side by side, in leading dimensions ``…``.
+K teachers classify B synthetic inputs. Every term is a mean over the inputs of a sum over the teachers, each weighted
+by its ω̂ for the input's label. Leading dimensions ``…`` may hold several servers side by side.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class TeacherAnswers:
     """Outputs of K teachers for B inputs.
 
     Attributes:
-        logits: ``(…, K, B, C)``.
-        statistics: for each layer of φ the teachers' ``(…, K, 2, channels)`` on the batch; empty if not wanted.
-        stored: the teachers' ``(…, K, 2, F)`` φ̄ on real data; None if not wanted.
+        logits: the teachers' ``(…, K, B, C)`` logits.
+        statistics: for each layer of φ, the teachers' ``(…, K, 2, channels)`` statistics on the batch; empty if not
+            needed.
+        stored: the teachers' ``(…, K, 2, F)`` statistics φ̄ on real data; None if not needed.
     """
 
     logits: Tensor
@@ -42,9 +43,9 @@ def target_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
     """Return L_target: the teachers' weighted cross entropies with the requested labels.
 
     Args:
-        logits: ``(…, K, B, C)`` the teachers'.
-        labels: ``(…, B)``.
-        weights: ``(…, K, C)`` ω̂.
+        logits: the teachers' ``(…, K, B, C)`` logits.
+        labels: ``(…, B)`` requested classes.
+        weights: the teachers' ``(…, K, C)`` weights ω̂.
     """
     losses = cross_entropy(logits, labels.unsqueeze(-2).expand(logits.shape[:-1]))
     return (weights_of(labels, weights) * losses).sum(-2).mean(-1)
@@ -54,10 +55,10 @@ def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: T
     """Return L_adv: minus the divergence of the teachers from the student, where both predict the same class.
 
     Args:
-        logits: ``(…, K, B, C)`` the teachers'.
-        student: ``(…, B, C)`` the global model's.
-        labels: ``(…, B)``.
-        weights: ``(…, K, C)`` ω̂.
+        logits: the teachers' ``(…, K, B, C)`` logits.
+        student: the global model's ``(…, B, C)`` logits.
+        labels: ``(…, B)`` requested classes.
+        weights: the teachers' ``(…, K, C)`` weights ω̂.
     """
     student = student.unsqueeze(-3)
     agree = logits.argmax(-1) == student.argmax(-1)
@@ -70,16 +71,16 @@ def feature_loss(
 ) -> Tensor:
     """Return L_feat: the distance between the feature statistics of the batch and those of real data.
 
-    φ is that of the whole batch, since one sample has no variance; so a teacher's distance counts with its
-    mean weight over the batch.
+    φ is computed on the whole batch, since one sample has no variance; so each teacher's distance counts with the
+    teacher's mean weight over the batch.
 
     Args:
-        statistics: for each layer, K teachers' ``(…, K, 2, channels)``.
-        stored: ``(…, K, 2, F)``.
-        labels: ``(…, B)``.
-        weights: ``(…, K, C)`` ω̂.
-        norm: ``l2``, the sum over layers of the norms of the means' and of the variances' differences (the
-            authors' code), or ``l2sq``, the square of the norm of everything (the paper).
+        statistics: for each layer, the teachers' ``(…, K, 2, channels)`` statistics on the batch.
+        stored: the teachers' ``(…, K, 2, F)`` statistics on real data.
+        labels: ``(…, B)`` requested classes.
+        weights: the teachers' ``(…, K, C)`` weights ω̂.
+        norm: ``l2``, the norm of the difference in means plus that of the difference in variances, summed over layers
+            (the authors' code), or ``l2sq``, the squared norm of all differences (the paper).
     """
     targets = stored.split([layer.shape[-1] for layer in statistics], dim=-1) if statistics else ()
     distance = stored.new_zeros(stored.shape[:-2])
@@ -106,10 +107,10 @@ def synthesis_loss(
     """Return L_synth (FedRevive Eq. 4), the weighted sum of the target, feature and adversarial terms.
 
     Args:
-        teachers: what the teachers say.
-        student: ``(…, B, C)`` the global model's logits; may be None if ``alpha_adv`` is 0.
-        labels: ``(…, B)`` the classes that were asked for.
-        weights: ``(…, K, C)`` ω̂.
+        teachers: the teachers' outputs and statistics.
+        student: the global model's ``(…, B, C)`` logits; may be None if ``alpha_adv`` is 0.
+        labels: ``(…, B)`` requested classes.
+        weights: the teachers' ``(…, K, C)`` weights ω̂.
         alpha_target, alpha_feat, alpha_adv: weights of the terms; a term of weight 0 is left out.
         feat_norm: the norm of the feature term.
     """

@@ -11,10 +11,10 @@ class Pool:
     """Labelled inputs, at most ``capacity`` of them; new ones replace the oldest.
 
     Args:
-        capacity: how many are kept.
+        capacity: largest number of inputs that are kept.
 
     Attributes:
-        inputs: ``(n, …)``, oldest first, or None while there are none.
+        inputs: ``(n, …)`` inputs, oldest first, or None while the pool is empty.
         labels: ``(n,)`` int64.
     """
 
@@ -39,16 +39,16 @@ class Pool:
     def draw(self, proportions: Tensor, count: int, rng: np.random.Generator) -> Tensor:
         """Draw each teacher's inputs: first labels by its client's proportions, then random inputs with these labels.
 
-        Labels that the pool does not hold are drawn again, so that the others keep their proportions. A
-        teacher all of whose classes are missing gets all labels alike.
+        Labels that the pool does not hold are not drawn, and the others keep their proportions. For a teacher none of
+        whose classes are in the pool, all labels that the pool holds are equally likely.
 
         Args:
             proportions: ``(K, C)`` the teachers' class proportions.
-            count: how many inputs a teacher gets, with replacement.
-            rng: the server's stream.
+            count: number of inputs for each teacher, drawn with replacement.
+            rng: the server's random stream.
 
         Returns:
-            ``(K, count)`` int64 places in the pool.
+            ``(K, count)`` int64 indices in the pool.
         """
         num_classes = proportions.shape[-1]
         by_label, held, first = self._sorted(num_classes)

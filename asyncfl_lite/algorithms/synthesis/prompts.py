@@ -1,8 +1,8 @@
 """Soft prompts, which synthesise text as embeddings (FedRevive §3.2, text task).
 
-A few vectors that are meta-learned, θ, stand directly after the model's prediction token; the embeddings of a
-snippet of text follow and are the latents. The paper's snippets come from a language model of a billion
-parameters; here they are rows of tokens that the caller has, or random tokens.
+A few meta-learned vectors, θ, come directly after the model's prediction token; the embeddings of a snippet of text
+follow them and are the latents. The paper's snippets come from a language model of a billion parameters; here they are
+rows of tokens that the caller provides, or random tokens.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class SoftPrompts:
 
     Args:
         spec: length of a text and number of tokens.
-        model: the clients' model; it has an embedding layer, and takes ``(n, length, width)`` embeddings in place of
-            ``(n, length)`` tokens. Both are tried.
-        length: how many prompt vectors.
-        seed: of the initial vectors, standard normal.
+        model: the clients' model; it must have an embedding layer and accept ``(n, length, width)`` embeddings in place
+            of ``(n, length)`` tokens, and both are checked.
+        length: number of prompt vectors.
+        seed: the seed of the initial vectors, which are standard normal.
         like: the model's ``(d,)`` initial parameters.
-        snippets: ``(S, text length)`` rows of tokens that a text starts from; random tokens without any.
+        snippets: ``(S, text length)`` rows of tokens from which synthesis starts; random tokens if None.
 
     Attributes:
-        table: from the model's ``(d,)`` parameters to its ``(vocabulary, width)`` token embeddings.
+        table: a function from the model's ``(d,)`` parameters to its ``(vocabulary, width)`` token embeddings.
 
     Raises:
         ConfigError: when prompts leave no room for text, or the model has no embedding layer or takes no embeddings.

@@ -1,6 +1,6 @@
 """Estimates of each client's class proportions from its first uploads (FedRevive §2.1 and Appendix B).
 
-A model answers noise with the classes that it was trained on most. Its mean answer is the client's proxy π̂ of
+On noise, a model predicts the classes that it was trained on most. Its mean prediction is the client's proxy π̂ of
 class proportions; the teachers' proxies give each teacher's weight ω̂ for each class.
 """
 
@@ -19,10 +19,10 @@ def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Te
     """Return ``(count, *shape)`` random inputs for probing models: standard normal values, or random tokens.
 
     Args:
-        spec: what the task's inputs look like.
-        count: how many.
-        rng: the server's stream.
-        like: a tensor of the dtype and device that the model works in.
+        spec: shape and kind of the task's inputs.
+        count: number of inputs.
+        rng: the server's random stream.
+        like: a tensor with the model's dtype and device.
 
     Returns:
         Values of the dtype of ``like``, or int64 tokens.
@@ -37,8 +37,8 @@ def probed_proportions(logits: Tensor, temperature: float) -> Tensor:
     """Estimate a client's class proportions: the mean of ``softmax(logits / temperature)`` over probes.
 
     Args:
-        logits: ``(n, C)`` an uploaded model's answers.
-        temperature: T_probe.
+        logits: an uploaded model's ``(n, C)`` logits on the probes.
+        temperature: T_probe, the temperature of the softmax.
 
     Returns:
         ``(C,)`` float64 probabilities, on the CPU.
@@ -63,12 +63,12 @@ class ClassProxies:
     """Class proportions of each client, averaged over its first uploads.
 
     Args:
-        num_classes: C.
-        uploads: T_est, how many of a client's uploads count; later ones change nothing.
+        num_classes: C, the number of classes.
+        uploads: T_est, the number of a client's uploads that count; later ones change nothing.
 
     Attributes:
-        sums: client -> ``(C,)`` float64 sum of what its uploads gave.
-        counts: client -> how many uploads that were.
+        sums: client -> ``(C,)`` float64 sum of the proportions from its uploads.
+        counts: client -> number of uploads in that sum.
     """
 
     def __init__(self, num_classes: int, uploads: int = 2) -> None:

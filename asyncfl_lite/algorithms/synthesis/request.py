@@ -30,19 +30,19 @@ class Synthesis:
     """A request for synthetic inputs of given classes, made by a server's synthesiser with K teachers.
 
     Attributes:
-        synthesiser: makes them.
-        labels: ``(B,)`` the classes.
-        latents: what it starts from.
-        model: what teachers and student have in common.
-        xs: ``(d,)`` parameters of each teacher, then the student's, the global model's.
-        buffers: ``(b,)`` running statistics of each, or None.
-        stored: ``(2, F)`` φ̄ of each teacher, or None.
-        weights: ``(K, C)`` ω̂.
-        terms: of the loss.
-        class_logits: ``outputs -> (n, C)`` one row of logits per input.
-        seen: what becomes of inputs before models see them; None for nothing.
+        synthesiser: the server's synthesiser.
+        labels: ``(B,)`` requested classes.
+        latents: the latents from which the synthesis starts.
+        model: the module that teachers and student share; only their vectors differ.
+        xs: ``(d,)`` parameters of each teacher, and finally of the student, which is the global model.
+        buffers: ``(b,)`` running statistics, or None, one entry per model.
+        stored: ``(2, F)`` statistics φ̄, or None, one entry per teacher.
+        weights: the teachers' ``(K, C)`` weights ω̂.
+        terms: weights of the loss's terms.
+        class_logits: ``outputs -> (n, C)``, one row of logits per input.
+        seen: transform of the inputs before the models see them, or None.
 
-    Its result is ``(B, …)`` inputs, or None; see :meth:`.Synthesiser.synthesise`.
+    The request's result is ``(B, …)`` inputs, or None; see :meth:`.Synthesiser.synthesise`.
     """
 
     synthesiser: Synthesiser

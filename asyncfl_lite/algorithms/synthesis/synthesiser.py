@@ -36,20 +36,21 @@ class Synthesiser:
     """Maker of synthetic inputs whose parameters are meta-learned.
 
     Args:
-        maker: turns θ and latents into inputs.
-        steps: K_synth, gradient steps of one synthesis.
+        maker: the maker, which turns θ, latents and labels into inputs.
+        steps: K_synth, the number of gradient steps in one synthesis.
         generator_lr: Adam's learning rate on θ within a synthesis.
         latent_lr: Adam's learning rate on the latents.
-        meta: ``sgd``, θ ← (1 - λ) θ + λ θ' (the paper), or ``adam``, θ - θ' as Adam's gradient (the authors'
-            code; it drops the factor of 67 that Fang et al.'s code has there, and Adam is nearly invariant to it).
-        meta_rate: λ.
-        meta_lr: Adam's learning rate of ``meta="adam"``; by default ``generator_lr``.
-        meta_eps: Adam's ε there. The authors' code has 0 for a generator, where a weight that has never moved stays,
-            and PyTorch's 1e-8 for prompts. It counts for weights alone that a synthesis moves by less than 1e-7.
+        meta: ``sgd``, θ ← (1 - λ) θ + λ θ' (the paper), or ``adam``, with θ - θ' as Adam's gradient (the authors' code,
+            which drops the factor of 67 in Fang et al.'s code; Adam is nearly invariant to it).
+        meta_rate: λ, the step size of ``meta="sgd"``.
+        meta_lr: Adam's learning rate for ``meta="adam"``; by default, ``generator_lr``.
+        meta_eps: Adam's ε for ``meta="adam"``. The authors' code has 0 for a generator, so that a weight that has never
+            moved keeps its value, and PyTorch's 1e-8 for prompts. ε matters only for weights that a synthesis moves by
+            less than 1e-7.
 
     Attributes:
-        theta: ``(g,)`` θ; replaced, never changed in place.
-        syntheses: how many have begun.
+        theta: ``(g,)`` parameters θ; replaced, never changed in place.
+        syntheses: number of syntheses that have begun.
     """
 
     def __init__(
@@ -80,13 +81,13 @@ class Synthesiser:
         """Run one synthesis, and return the ``(B, …)`` inputs that had the lowest loss among its steps.
 
         Args:
-            loss: of ``(B, …)`` inputs.
-            latents: what the maker's ``latents`` gave.
+            loss: a function from ``(B, …)`` inputs to their loss.
+            latents: latents from the maker's ``latents``.
             labels: ``(B,)``.
 
         Returns:
-            The inputs, without gradient, or None where even the first loss was not finite; a synthesis ends
-            early at a loss that is not.
+            The inputs, without gradient, or None if even the first loss was not finite; a synthesis ends early at such
+            a loss.
         """
         (best,) = synthesised([self], lambda _, inputs: loss(*inputs)[None], [latents], [labels])
         return best
