@@ -74,7 +74,7 @@ class ClockOnly(Simulation):
         """Run to the end, without a trainer.
 
         Args:
-            outcomes: client -> the outcome that each of its jobs reports, such as its number of samples.
+            outcomes: client -> the outcome that each of its jobs reports; by default, empty outcomes.
         """
         with _no_collection():
             if outcomes is None:

@@ -42,13 +42,13 @@ class Job:
         start_version: version that the client was sent.
         dispatched_at: virtual time of dispatch.
         start: ``(d,)`` that version's parameters, shared by all jobs that started from it.
-        start_buffers: ``(b,)`` its running statistics.
+        start_buffers: ``(b,)`` that version's running statistics.
         control: ``(d,)`` the server's control variate, sent with that version (FedAC), or None.
         correction: ``(d,)`` vector that the client computes from ``control`` and adds to every gradient (or once, at
             the end, if the method says ``correction_once``); set when the job is trained.
-        midway: the newer model that it merged half-way, or None.
-        outcome: set once the job is trained.
-        duration: virtual time that the client needs for it.
+        midway: the newer model that the client merges half-way, or None.
+        outcome: the result of training; None until the job is trained.
+        duration: virtual time that the client needs for the job.
     """
 
     finish_time: float
@@ -143,8 +143,8 @@ class Arrival(NamedTuple):
     Attributes:
         version: the server's version after this arrival.
         accepted: False for an update that was refused (not finite, wrong shape, a duplicate).
-        refused: why it was refused; empty if it was accepted.
-        trouble: kinds of trouble that affected its job, such as ``crash, partial``; empty if there were none.
+        refused: why the update was refused; empty if it was accepted.
+        trouble: kinds of trouble that affected the job, such as ``crash, partial``; empty if there were none.
     """
 
     client: int

@@ -18,13 +18,13 @@ class ServerError(SimulationError):
 class Server(Protocol):
     """The interface of a started method that the clock uses.
 
-    It needs ``correction_for`` only if it sends control variates, and ``midway_model`` only if ``midway`` is set.
+    A method needs ``correction_for`` only if it sends control variates, and ``midway_model`` only if ``midway`` is set.
 
     Attributes:
         x: ``(d,)`` the current global model.
         buffers: ``(b,)`` its running statistics, or None.
         version: how many versions have been made.
-        midway: how far through a job (0 to 1) its client gets the newest model to merge; None for never.
+        midway: fraction of a job (0 to 1) after which its client merges the newest model; None if it never does.
     """
 
     version: int

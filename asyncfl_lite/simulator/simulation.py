@@ -2,8 +2,8 @@
 
 Time is virtual. :meth:`Simulation.steps` is the whole of asynchronous federated learning: pop the
 earliest arrival, let the server receive it, dispatch. Delays do not depend on weights, so a job may be
-trained at any time before it arrives: the generator yields all jobs that can be trained by now (or the
-one that is due, if ``together`` is off), and receives their outcomes. It knows nothing about models or data.
+trained at any time before it arrives: the generator yields all jobs that can be trained by now (or only
+the one that is due, if ``together`` is off), and receives their outcomes. It knows nothing about models or data.
 
 Code that runs once per event uses no tensors: the heap holds plain tuples, and clients are numbers in arrays.
 :mod:`asyncfl_lite.simulator.trouble` adds clients that drop out, come and go, or send broken updates.
@@ -47,40 +47,41 @@ class Simulation:
 
     Args:
         algorithm: a started method.
-        scheduling: when clients are dispatched.
-        delays: durations of jobs.
+        scheduling: the policy that decides when clients are dispatched.
+        delays: the prepared delay law, from which durations of jobs are drawn.
         clients: the clients that may be chosen.
-        seed: names the streams of client choices and delays.
-        rounds: stop at this version.
-        horizon: stop before the first arrival later than this virtual time; no job that arrives later is trained.
+        seed: the run's seed, which determines the streams of client choices and delays.
+        rounds: the version at which the run ends; None for no limit.
+        horizon: virtual time at which the run ends. A later arrival is not processed, and its job is not trained.
         server_time: virtual time that making a version takes; the server works on one arrival at a time.
-        selection: which client is dispatched next.
+        selection: the policy that chooses the next client to dispatch; by default, a uniformly random idle client.
         num_samples: client -> its number of samples, for selection policies that use it; 1 each by default.
-        observers: called after each arrival with this simulation and the :class:`Arrival`.
+        observers: functions that are called after each arrival with this simulation and the :class:`Arrival`.
         keep_arrivals: keep every :class:`Arrival`; if False, memory does not grow with the length of the run.
-        together: ask for the outcomes of all untrained jobs at once; if False, only for that of the job that is due,
-            so that jobs that never arrive are not trained.
+        together: ask for the outcomes of all untrained jobs at once; if False, ask only for that of the job that is
+            due, so that jobs that never arrive are not trained.
 
     Attributes:
-        clock: virtual time now.
+        clock: the current virtual time.
         received: how many jobs have arrived.
         arrivals: every :class:`Arrival` so far.
-        version_observers: called with this simulation after every event that made a version: an arrival, or the
-            loss of a job; the arrival is among ``arrivals`` by then.
+        version_observers: functions that are called with this simulation after every event that made a version (an
+            arrival, or the loss of a job); the arrival is among ``arrivals`` by then.
         idle: the clients without work.
         num_clients: how many clients there are.
         jobs_of: client -> how many jobs it has had.
         heap: ``(due, sequence_no, job)`` of every job in flight, the earliest first; ``due`` is the time at which it
             arrives or, if it is lost, at which the server gives up on it.
         untrained: the jobs that can be trained now.
-        midway: ``(time, sequence_no, job)`` of every job that gets a newer model then, the earliest first.
+        midway: ``(time, sequence_no, job)`` of every job that gets a newer model at that time, the earliest first.
         held: the versions that clients hold.
         accepted_in_a_row: how many updates the server has accepted since it made a version.
         ended: ``(client, dispatched_at, start_version, ended_at, why)`` of every job that ended without arriving.
 
     Raises:
         SimulationError: when fewer clients than the concurrency are given, or a self-check fails.
-        ServerError: when the method makes no version of very many updates, or its return value is wrong about it.
+        ServerError: when the method makes no version of very many updates, or its return value says wrongly whether it
+            made one.
 
     >>> from asyncfl_lite import Config, Run
     >>> simulation = Run(Config(task="digits", algorithm="fedbuff", rounds=2)).simulation

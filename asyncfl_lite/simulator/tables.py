@@ -22,7 +22,7 @@ class Schedule(NamedTuple):
     """Tables that say when each client trained, and from which version.
 
     Attributes:
-        updates, in_flight, clients: the tables of :class:`~asyncfl_lite.runs.results.Result` of these names.
+        updates, in_flight, clients: the tables of the same names in a :class:`~asyncfl_lite.runs.results.Result`.
     """
 
     updates: pd.DataFrame
@@ -33,8 +33,8 @@ class Schedule(NamedTuple):
     def digest(self) -> str:
         """Hash (64 hexadecimal digits) of when each client was dispatched and arrived, and of its start version.
 
-        Times are rounded to nine digits, so that the digest is the same on machines that round differently, although
-        accuracies may differ there.
+        Times are rounded to nine significant digits, so that the digest is the same on machines that round differently,
+        although accuracies may differ there.
         """
         columns = self.updates[["client", "dispatched_at", "arrived_at", "start_version"]]
         return hashlib.sha256(columns.to_csv(index=False, float_format="%.9g").encode()).hexdigest()

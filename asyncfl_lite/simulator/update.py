@@ -1,7 +1,7 @@
 """Client reports: the outcome of a job's training, and the update that a server receives.
 
-Everything that a client reports besides the change of its model is a field of :class:`Report`, and only there. The
-trainer sets it, and the update carries it to the method.
+Everything that a client reports besides the change of its model is a field of :class:`Report`, and is defined only
+there. The trainer sets it, and the update carries it to the method.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Report:
     """A client's report on its training, besides the change of its model.
 
     Attributes:
-        num_samples: how many samples n_i the client has.
-        train_loss, train_accuracy: running means over the last local epoch; NaN where not known.
+        num_samples: number n_i of the client's samples.
+        train_loss, train_accuracy: running means over the last local epoch; NaN if unknown.
         buffers: ``(b,)`` the client's own running statistics after training, or None.
-        num_steps: minibatch steps that it took.
+        num_steps: number of minibatch steps that the client took.
         mean_square_loss: running mean of squared sample losses over the last local epoch (Oort).
         received_accuracy: accuracy of the model that the client was sent, on the client's samples; NaN unless the
             method asks for it.
@@ -34,8 +34,8 @@ class Report:
         features: ``(2, F)`` means and variances of the trained model's features on the client's samples;
             None unless the method asks for them.
         label_counts: ``(C,)`` int64 samples of each class; None unless the method asks for them.
-        mean_gradient: ``(d,)`` mean over its steps of the gradient given to its optimiser, with its correction; None
-            unless the method asks for it and the optimiser is not plain SGD (where the delta determines it).
+        mean_gradient: ``(d,)`` gradient, correction included, that the optimiser received, averaged over the client's
+            steps; None unless the method asks for it and the optimiser is not plain SGD (where delta determines it).
     """
 
     num_samples: int = 1
@@ -60,7 +60,7 @@ class Outcome(Report):
     """The result of a job's training.
 
     Attributes:
-        delta: ``(d,)`` trained parameters minus those it started from; None in a simulation without training.
+        delta: ``(d,)`` trained parameters minus those before training; None in a simulation without training.
     """
 
     delta: Tensor | None
@@ -72,13 +72,13 @@ class Update(Report):
 
     Attributes:
         client: the client that reports.
-        delta: ``(d,)`` trained parameters minus those it started from ("new minus old"); None in a simulation without
+        delta: ``(d,)`` trained parameters minus those before training ("new minus old"); None in a simulation without
             training.
-        start_version: version t_i that it started from.
+        start_version: version t_i that the client started from.
         start: ``(d,)`` parameters x_{t_i}; a simulation fills it in. If it is None, the method looks them up in its
             own record of versions.
         start_buffers: ``(b,)`` running statistics before training, or None.
-        correction: ``(d,)`` vector that it added to every gradient, from the method's ``correction_for``.
+        correction: ``(d,)`` vector that the client added to its gradients, from the method's ``correction_for``.
         duration: virtual time from dispatch to arrival.
         staleness: versions made since t_i; filled in when the update is received.
 
@@ -128,9 +128,9 @@ class Rejection(NamedTuple):
     """An update that the server refused, and why.
 
     Attributes:
-        client: the client that sent it.
+        client: the client that sent the update.
         version: the server's version at that time.
-        reason: why it was not used.
+        reason: why the update was not used.
     """
 
     client: int

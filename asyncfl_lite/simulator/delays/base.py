@@ -23,7 +23,7 @@ from asyncfl_lite.simulator.simulation import Delays
 class ClientDelays(ABC):
     """The properties of N clients that a delay law fixes for the whole run; durations of jobs are drawn from them.
 
-    It holds arrays and never changes, so that a saved run needs only the states of its generators.
+    An instance holds arrays and never changes, so that a saved run needs only the states of the run's generators.
 
     Attributes:
         category_index: (N,) int8 index of a client's category in ``category_names``, or None.
@@ -107,9 +107,9 @@ class DelayLaw(Settings):
             rng: the run's stream ``delays setup``.
 
         Returns:
-            An object with ``draw(client, rng)`` as :meth:`ClientDelays.draw`; it need not be a :class:`ClientDelays`.
-            Without ``categories``, tables leave them empty. The object must not change from draw to draw, since a
-            checkpoint saves only the states of generators.
+            An object with a method ``draw(client, rng)`` like :meth:`ClientDelays.draw`; it need not be a
+            :class:`ClientDelays`. If it has no ``categories``, tables leave that column empty. It must not change from
+            draw to draw, since a checkpoint saves only the states of generators.
         """
 
 
@@ -120,7 +120,7 @@ def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -
     """Return, after a check, the delays that ``law`` prepares for clients with the given sample counts.
 
     Raises:
-        ConfigError: if a user's own law lacks its unit, a ``draw``, or a category for each client.
+        ConfigError: if a user's own law has no unit, or if its delays have no ``draw`` or a wrong number of categories.
     """
     name = type(law).__name__
     unit = getattr(law, "unit", None)

@@ -25,9 +25,9 @@ def size_rank(num_samples: np.ndarray) -> np.ndarray:
 def categories_by_rank(num_samples: np.ndarray, gamma: float, rng: np.random.Generator) -> np.ndarray:
     """Return each client's category by the score ``(size rank + gamma u) / (1 + gamma)``, ``u`` uniform on [0, 1].
 
-    The floor(N / 10) highest scores are long, the next floor(3 N / 10) medium, the rest short. With
-    ``gamma`` 0, size alone decides; a large one makes category and size independent. FedEcho (Section 5)
-    asks for this and for at most 10% long clients. It prints no formula; this one is ours.
+    The floor(N / 10) clients with the highest scores are long, the next floor(3 N / 10) medium, the rest
+    short. With ``gamma`` 0, size alone decides; a large ``gamma`` makes category and size independent.
+    FedEcho (Section 5) asks for this and for at most 10% long clients. It prints no formula; this one is ours.
 
     Returns:
         (N,) int8 indices into ``CATEGORIES``. Equal scores are ordered by ``u``.
@@ -49,8 +49,8 @@ def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.nda
     Logarithms keep draws distinct where the concentration is so small that the draws themselves would underflow.
 
     Args:
-        concentration: (N, C), each above 0.
-        rng: generator of the draws.
+        concentration: (N, C) concentrations, each above 0.
+        rng: generator from which random numbers are drawn.
     """
     gamma_above = rng.standard_gamma(concentration + 1)
     return np.log(gamma_above) + np.log1p(-rng.random(concentration.shape)) / concentration
@@ -60,7 +60,7 @@ def categories_by_dirichlet(num_samples: np.ndarray, gamma: float, rng: np.rando
     """Draw each client's category as in FADAS, but with Dirichlet concentrations that depend on the client's size.
 
     The concentration is (3, 2, 1) / gamma for the clients that are small enough to be short at
-    ``gamma`` 0, (2, 3, 1) / gamma for the medium and (1, 2, 3) / gamma for the long ones. Draws with
+    ``gamma`` 0, (2, 3, 1) / gamma for the medium ones and (1, 2, 3) / gamma for the long ones. Draws with
     more than 10% long clients are repeated; after ``MAX_REDRAWS``, the long clients with the smallest
     long weight take their next best category. This rule is ours, an alternative to :func:`categories_by_rank`.
 
@@ -113,7 +113,8 @@ class FedEchoLaw(CategoryLaw):
     """Noise in the category's dependence on the sample count (0: none); the paper prints no value."""
 
     category_rule: Literal["rank", "fadas_dirichlet"] = "rank"
-    """Rule from sample counts to categories: by rank with noise, or by a Dirichlet draw as in FADAS's code."""
+    """Rule that derives categories from sample counts: by rank with noise, or by a Dirichlet draw as in FADAS's code.
+    """
 
     def categorise(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return each client's category, (N,) int8 indices into ``CATEGORIES``."""

@@ -1,9 +1,9 @@
 """The delay law of measured phones and networks, read from FLASH's device profiles.
 
-Yang et al., "Characterizing Impacts of Heterogeneity in Federated Learning upon Large-Scale Smartphone Data"
-(FLASH), WWW 2021, and its repository's files: AI-Benchmark scores of phone models, the models that users were
-seen with, and means and standard deviations of measured networks. FLASH scales the training times of three
-phones. Here, a job on the phone of median score takes ``base`` seconds, and on any other phone the time is
+The paper is Yang et al., "Characterizing Impacts of Heterogeneity in Federated Learning upon Large-Scale Smartphone
+Data" (FLASH), WWW 2021. Its repository has files with the AI-Benchmark scores of phone models, the phone models of
+recorded users, and means and standard deviations of the rates of measured networks. FLASH scales the training times of
+three phones. Here, a job on a phone with the median score takes ``base`` seconds, and on any other phone the time is
 inversely proportional to its score.
 """
 
@@ -76,7 +76,7 @@ class FlashLaw(DelayLaw):
     folder: str | None = None
     """Folder that contains FLASH's three profile files, or a folder ``flash-devices`` with them."""
     base: NotNegative = 60.0
-    """Seconds of computing per job on the phone of median score."""
+    """Seconds of computing per job on a phone with the median score."""
     model_bytes: NotNegative = 44_700_000
     """Bytes sent each way; the default is a ResNet-18's 11.17 million parameters in float32."""
 

@@ -16,9 +16,9 @@ Device = Literal["Nano", "TX2", "NX", "AGX"]
 class KuiperDeviceLaw(DelayLaw):
     """Measured durations of four boards; client i has ``devices[i % len(devices)]``.
 
-    A job takes ``epochs`` times the seconds of a training epoch (KUIPER Table 1) plus those of a
-    pass over the test set (Table 2), whatever the client's sample count: a client of the paper held
-    about 500 MB of HMDB51 or 1.73 GB of UCF101. We assume that a job includes one test pass.
+    A job takes ``epochs`` times the seconds of a training epoch (KUIPER Table 1) plus the seconds of
+    a pass over the test set (Table 2). The client's sample count does not matter; in the paper, a client
+    held about 500 MB of HMDB51 or 1.73 GB of UCF101. We assume that a job includes one test pass.
     """
 
     unit = "s"

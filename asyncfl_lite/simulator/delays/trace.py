@@ -53,7 +53,7 @@ def read_trace(path: Path, num_clients: int) -> tuple[np.ndarray, np.ndarray]:
     """Read the rows of clients 0 to ``num_clients - 1``, in the order of the file.
 
     Returns:
-        (R,) int64 clients and (R,) float64 seconds.
+        (R,) int64 client numbers and (R,) float64 seconds.
 
     Raises:
         DataError: if the file cannot be read, or has a bad header or row; the message names its line.

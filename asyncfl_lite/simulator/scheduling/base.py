@@ -1,7 +1,7 @@
 """Scheduling policies, which decide when a free slot gets new work (the option ``redispatch`` of a configuration).
 
 The simulation calls a :class:`Scheduling` policy at every arrival, and the policy asks it to dispatch clients; a
-:class:`.Selection` chooses which. Policies are small, hold no model and draw no random numbers.
+:class:`.Selection` chooses which clients. Policies are small, hold no model and draw no random numbers.
 """
 
 from __future__ import annotations

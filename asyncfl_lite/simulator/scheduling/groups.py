@@ -12,8 +12,8 @@ from asyncfl_lite.simulator.scheduling.base import SCHEDULING, Dispatcher, Sched
 class Rounds(Scheduling):
     """Synchronous rounds: a round's clients start together and the server waits for the last (FedAvg).
 
-    A selection that over-commits invites more than M_c clients: the first M_c reports make the round, and the jobs
-    of the others are called off. A lost job counts as a report. A round also ends when no client is in flight any more.
+    A selection that over-commits invites more than M_c clients; the first M_c reports complete the round, and the other
+    clients' jobs are called off. A lost job counts as a report. A round also ends when no client is in flight any more.
     """
 
     overcommit = 1.0
@@ -60,8 +60,8 @@ class Rounds(Scheduling):
 class Burst(Scheduling):
     """Clients wait until M of them have reported; then all M get the new model together (KUIPER Alg. 1).
 
-    A client whose job is lost waits with them. A burst also closes when no client is in flight any more, unless M is
-    larger than the concurrency.
+    A client whose job is lost waits with the others. A burst also closes when no client is in flight any more, unless M
+    is larger than the concurrency.
     """
 
     def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
@@ -71,7 +71,7 @@ class Burst(Scheduling):
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Dispatch all waiting clients when enough of them have reported."""
         self.waiting.append(client)
-        stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # such a burst never fills
+        stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # so large a burst never fills
         if len(self.waiting) < self.buffer_size and stays_open:
             return
         if not changed:

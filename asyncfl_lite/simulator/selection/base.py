@@ -1,6 +1,6 @@
 """Client selection policies, which choose the client that gets work next.
 
-A :class:`Selection` holds no model; it draws from the simulation's stream of client choices only.
+A :class:`Selection` holds no model; it draws only from the simulation's stream of client choices.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class IdleClients:
         """Remove a client, which must be idle.
 
         Raises:
-            KeyError: when it is not idle.
+            KeyError: when the client is not idle.
         """
         place = self._position[client]
         if place < 0:
@@ -103,7 +103,7 @@ class Selection(ABC):
 
         Args:
             idle: the clients without work.
-            count: how many are wanted, at most ``len(idle)``.
+            count: how many clients are wanted, at most ``len(idle)``.
             reporter: the client that has just reported, if one has.
             rng: the run's stream of client choices.
         """

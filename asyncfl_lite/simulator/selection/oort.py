@@ -42,8 +42,8 @@ def speed_factor(durations: np.ndarray, preferred: float, penalty: float) -> np.
     """Return the factor that penalises slow clients: ``(T / t)^a`` where ``t > T``, and 1 elsewhere.
 
     Args:
-        durations: ``(n,)`` t, in virtual time.
-        preferred: T, in the same unit.
+        durations: ``(n,)`` durations t, in virtual time.
+        preferred: the preferred duration T, in the same unit.
         penalty: the exponent a.
     """
     durations = np.asarray(durations, dtype=float)
@@ -71,16 +71,17 @@ def scores(
 
     Args:
         utilities: ``(n,)`` statistical utilities U, at least one.
-        durations: ``(n,)`` t, in virtual time.
-        last_rounds: ``(n,)`` rounds L, from 1, of the last report.
-        now: the round R, from 1.
-        preferred: T, in the unit of the durations.
-        others: ``(m,)`` utilities of clients that are not candidates, but by which U is clipped and scaled, too.
+        durations: ``(n,)`` durations t, in virtual time.
+        last_rounds: ``(n,)`` rounds L of the last reports, counted from 1.
+        now: the current round R, counted from 1.
+        preferred: the preferred duration T, in the unit of the durations.
+        others: ``(m,)`` utilities of clients that are not candidates; the bounds that clip and scale U depend on these,
+            too.
         clip_bound: quantile of U, over candidates and others, above which U is clipped.
         penalty: the exponent a of the speed factor.
 
     Returns:
-        ``(n,)`` float64, at least 0.
+        ``(n,)`` float64 scores, at least 0.
     """
     utilities = np.asarray(utilities, dtype=float)
     everyone = np.sort(np.concatenate([utilities, np.asarray(others, dtype=float)]))
@@ -96,10 +97,10 @@ def paced(threshold: float, before: float, now: float, delta: float, rule: Liter
 
     Args:
         threshold: the percentile so far.
-        before, now: summed utility of the window before the last, and of the last.
+        before, now: summed utility of the last window but one, and of the last window.
         delta: size of one step, in percentage points.
-        rule: ``code`` raises it when the sums differ by at most 10 % and lowers it when they differ by at
-            least five times the earlier one; ``paper`` raises it when utility falls.
+        rule: ``code`` raises the percentile when the sums differ by at most 10 % and lowers it when they differ by at
+            least five times the earlier sum; ``paper`` raises it when utility falls.
     """
     if rule == "paper":
         return min(100.0, threshold + delta) if now < before else threshold
@@ -122,14 +123,15 @@ class Oort(Selection):
     """Clients with high loss and speed, plus some never tried; chosen in rounds (Lai et al. 2021).
 
     A client without a report is "never tried", and its size stands for its utility. Its speed is unknown before its
-    first job, so its speed factor is 1. Once its job was called off, it is known to be slower than all clients that
-    reported in that round, and the longest duration among them counts as its own until it reports. If there are too few
-    clients never tried, more of the tried ones are taken, and vice versa.
+    first job, so its speed factor is 1. Once its job has been called off, the client is known to be slower than all
+    clients that reported in that round, and their longest duration counts as its own until it reports. If too few
+    clients are left that were never tried, more of the tried ones are taken, and vice versa.
 
     Attributes:
         round: R, the number of rounds for which clients have been chosen.
         threshold: the current percentile of durations that defines T.
-        utilities, durations, last_rounds: by client, from its last report; a duration also from later called-off jobs.
+        utilities, durations, last_rounds: client -> the value from its last report; a later job that is called off may
+            also raise its duration.
     """
 
     needs_rounds = True
@@ -209,7 +211,7 @@ class Oort(Selection):
         """Sample k = ``count`` of the tried clients that score at least ``cut_off`` times the (k+1)-th largest score.
 
         Args:
-            tried, count, preferred: the candidates, how many to sample, and T.
+            tried, count, preferred: the candidates, how many to sample, and the preferred duration T.
             rng: the stream of client choices.
             others: utilities of the clients never tried, which are their sizes until they report.
         """

@@ -24,7 +24,7 @@ class Fates:
     """The random streams from which the trouble of each job is drawn, one for each kind of trouble.
 
     Args:
-        trouble: how likely each kind is.
+        trouble: the settings, which say how likely each kind of trouble is.
         delays: the delay law, from which the time to a second arrival is drawn, too.
         seed: the run's seed, which determines the streams.
     """

@@ -19,11 +19,11 @@ class Fate:
     """The trouble of one job.
 
     Attributes:
-        lost: why it never arrives, one of :data:`LOST`; empty if it arrives.
-        crashed: whether its client crashes on the way and returns late.
-        share: the fraction of its minibatch steps that its client does, 0 to 1.
-        again: virtual time from its arrival to that of a second copy, or None if there is none.
-        damage: how its update is damaged: ``nan``, ``inf`` or ``length``; empty if it is not.
+        lost: why the job never arrives, one of :data:`LOST`; empty if it arrives.
+        crashed: whether the client crashes during the job and returns late.
+        share: the fraction of the job's minibatch steps that the client completes, 0 to 1.
+        again: virtual time between the update's arrival and that of a second copy; None if there is no second copy.
+        damage: how the update is damaged: ``nan``, ``inf`` or ``length``; empty if it is not.
     """
 
     lost: str = ""
@@ -49,7 +49,7 @@ class TroubledJob(Job):
     """A job together with its trouble.
 
     Attributes:
-        fate: the trouble that was drawn for it, or None; if it is lost, ``finish_time`` is infinite.
+        fate: the trouble that was drawn for the job, or None; if the job is lost, ``finish_time`` is infinite.
     """
 
     fate: Fate | None = None

@@ -23,7 +23,7 @@ class Presence:
     At the time of a change itself, a client that leaves is already absent, and one that comes is already present.
 
     Args:
-        trouble: how clients come and go.
+        trouble: the settings, which say how clients come and go.
         clients: all clients of the run.
         seed: the run's seed. The stream ``trouble: presence`` is drawn from only in the order of changes, so that it
             does not depend on the clients' jobs.
@@ -143,8 +143,8 @@ def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
     """Read the intervals in which each client is present, and merge overlaps; a client without a row is never present.
 
     Args:
-        path: CSV file with the columns client,from,until; ``inf`` as until means for good. Rows of clients that the
-            run does not have are ignored, as are other columns.
+        path: CSV file with the columns client,from,until; an ``until`` of ``inf`` means that the client stays for good.
+            Rows of clients that the run does not have are ignored, as are other columns.
         clients: the clients of the run.
 
     Raises:

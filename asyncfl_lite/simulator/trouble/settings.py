@@ -13,11 +13,12 @@ from asyncfl_lite.base.registry import Registry, Settings
 class Trouble(Settings):
     """Failures of clients, and the time after which the server gives up on a job; by default, there are none.
 
-    Each kind draws from a random stream of its own, once for each job in the order of dispatch, whether another kind
-    strikes, too, or not. So switching one on or off does not change the others. Times are in the delay law's unit.
+    Each kind of trouble that affects single jobs draws from its own random stream for every job, in the order of
+    dispatch, even if another kind affects the job, too. So turning one kind on or off does not change the others. Times
+    are in the delay law's unit.
 
     Raises:
-        ConfigError: one line that names the setting, what was given and what is allowed.
+        ConfigError: if a setting is invalid; the message names it, the given value and the allowed ones.
     """
 
     revision: ClassVar[int] = 1

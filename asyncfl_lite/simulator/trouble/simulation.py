@@ -4,7 +4,7 @@ To the server, a job is in flight until it arrives or the server gives up on it,
 lost job is therefore on the heap like any other, at the time at which the server gives up on it, and is never trained.
 Two more kinds of event come between arrivals: a second copy of an update arrives, or a client comes or leaves.
 
-If several events fall on the same time, clients come and leave first, so that no client is sent work at the time at
+If several events happen at the same time, clients come and leave first, so that no client is sent work at the time at
 which it leaves. If fewer clients are present than are wanted, slots stay unfilled until clients come back.
 """
 
@@ -34,11 +34,11 @@ class TroubledSimulation(Simulation):
     """A :class:`~asyncfl_lite.simulator.simulation.Simulation` in which clients can fail.
 
     Args:
-        parts, seed, options: as :class:`~asyncfl_lite.simulator.simulation.Simulation` takes them.
+        parts, seed, options: the arguments of :class:`~asyncfl_lite.simulator.simulation.Simulation`.
         trouble: the failures of clients, and the time after which the server gives up on a job.
 
     Attributes:
-        presence: the clients that are present; None if all always are.
+        presence: the clients that are present; None if all clients are always present.
         unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         awaited: clients that get the current model as soon as they come back.
         fates: the random streams of each job's trouble.
