@@ -31,7 +31,7 @@ from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
 """Largest number of operations, per sample in a forward pass, of models that ``cohort="auto"`` trains in cohorts;
-larger models fill a core alone."""
+a larger model keeps a core busy by itself."""
 
 
 def as_config(given: Config | Mapping[str, Any]) -> Config:
@@ -56,7 +56,7 @@ def task_of(config: Config, own: Task | None = None) -> Task:
     """Return a run's task, as drawn for its seed: the user's own data if given, else the task that ``config`` names.
 
     Raises:
-        ConfigError: when the configuration is that of a run on the user's own data, and these are not given.
+        ConfigError: when the configuration comes from a run on the user's own data, and those data are not given.
     """
     if own is None and config.own_task is not None:
         raise ConfigError(
@@ -86,8 +86,8 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     """Return, for each client, the ``(n_i,)`` indices of its samples in the task's training set.
 
     Raises:
-        ConfigError: when the partition cannot divide these samples, or the data came with clients of their own that
-            are not the configuration's.
+        ConfigError: when the partition cannot divide these samples, or the data came with their own clients and the
+            configuration asks for others.
         DataError: when the labels are not classes.
     """
     check_classes(task)
@@ -114,7 +114,7 @@ class Fitted(NamedTuple):
     Attributes:
         model: the model, which takes its parameters as one vector.
         draws: whether it draws random numbers in training, as dropout does.
-        cohort: whether jobs are trained as cohorts.
+        cohort: whether jobs are trained in cohorts.
     """
 
     model: VectorModel
@@ -134,8 +134,8 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
         module: the initial model, on the task's device.
 
     Raises:
-        ConfigError: in one line that says what does not fit.
-        DataError: when the losses or the scores of a user's own kind of task fail.
+        ConfigError: when the model does not fit the task; the message says why.
+        DataError: when the losses or the scores of a user's own task class fail.
     """
     model, (inputs, _) = VectorModel(module), task.samples
     draws = check_conduct(config.model, model, inputs, (*task.labels.shape[1:], task.num_classes))
@@ -149,7 +149,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
     """Prepare the model for minibatches of one sample if a client has one; raise if it cannot be trained on them.
 
     Raises:
-        ConfigError: when the model cannot take them.
+        ConfigError: when the model cannot be trained on single samples.
     """
     size, sizes = config.batch_size, sizes_of(parts)
     having = np.flatnonzero(sizes if size == 1 else sizes % size == 1)
@@ -227,8 +227,9 @@ def schedule(config: Config | Mapping[str, Any], *, task: Task | None = None) ->
     update is refused; losses and accuracies are missing. A selection that uses losses (``oort``) has none here, so its
     schedule differs from the run's.
 
-    Example: four clients train at a time, all jobs take one unit of virtual time, two updates make a version. The
-    last two were dispatched when the first two reported, just before version 1 was made, so they are two versions late.
+    Example: four clients train at a time, all jobs take one unit of virtual time, and two updates make a version. The
+    jobs of the last two updates were dispatched when the first two clients reported, just before version 1 was made, so
+    these updates are two versions late.
 
     >>> from asyncfl_lite import Config, schedule
     >>> jobs = schedule(Config(clients=6, concurrency=4, buffer_size=2, delay="constant", rounds=3))

@@ -11,13 +11,13 @@ from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 OnVersion = Callable[[Any], None]
 OnEvaluate = Callable[[Any, dict[str, float]], None]
 """Types of the two callbacks; see :func:`asyncfl_lite.runs.run.run`. The first argument is the
-:class:`asyncfl_lite.runs.run.Run`, which calls them and so is not imported here."""
+:class:`asyncfl_lite.runs.run.Run`; it is not imported here, since its module imports this one."""
 
 
 class StopRun(Exception):
     """Raised by a callback to end its run after the current version; the message becomes the result's ``stopped``.
 
-    Callbacks are given to :func:`run`; its result is complete up to this version.
+    Callbacks are given to :func:`run`, whose result is complete up to this version.
 
     Example: early stopping, when the accuracy has not risen for twenty versions.
 
@@ -36,11 +36,11 @@ class Callbacks:
     """All callbacks of one run.
 
     Args:
-        on_version: called with the run.
-        on_evaluate: called with the run and the new row of its curve.
+        on_version: function that is called with the run.
+        on_evaluate: function that is called with the run and the new row of its curve.
 
     Raises:
-        ConfigError: if one cannot be called with these arguments; the message names it.
+        ConfigError: if a callback cannot be called with these arguments; the message names it.
     """
 
     def __init__(self, on_version: OnVersion | None = None, on_evaluate: OnEvaluate | None = None) -> None:

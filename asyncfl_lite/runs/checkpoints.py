@@ -1,9 +1,9 @@
 """Checkpoints: files from which an interrupted run continues, bit for bit on the same machine and build.
 
 A checkpoint holds the state of a run that changes over time (:meth:`asyncfl_lite.runs.run.Run.state`). Its first line
-identifies the run: its configuration, its data and the revision of the code. Reading it executes no code from the file.
-If the file is not this run's checkpoint, it is not replaced or removed, and the run does not begin; only ``force``
-removes another run's checkpoint.
+identifies the run: its configuration, its data and the revision of the code. Reading a checkpoint executes no code from
+the file. If the file is not this run's checkpoint, it is not replaced or removed, and the run does not begin; only
+``force`` removes another run's checkpoint.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def identity_of(config: Config, data: Mapping[str, str] | None = None) -> Identi
 
     Args:
         config: the run's configuration.
-        data: digests of the data that it reads from outside, see :func:`asyncfl_lite.runs.sources.data_of`.
+        data: digests of the data that the run reads from outside; see :func:`asyncfl_lite.runs.sources.data_of`.
     """
     whole = {"format": FORMAT, "meaning": meaning(config), "config_hash": config.hash, "data": dict(data or {})}
     settings = config.as_dict()  # not compared, but used to name the settings that differ
@@ -58,7 +58,7 @@ def check_place(path: str | Path, identity: Identity) -> None:
     """Raise an error if the file at ``path`` or at its ``.previous`` path is not a checkpoint of this run.
 
     Raises:
-        ResultError: in one line that names the file and says what is wrong with it.
+        ResultError: if one is not; the message names the file and says what is wrong with it.
     """
     for candidate in (Path(path), previous(path)):
         found = _identity_in(candidate)
@@ -70,7 +70,7 @@ def _identity_in(path: Path) -> Identity | None:
     """Return the identity of a checkpoint file; None if there is no file.
 
     Raises:
-        ResultError: if it is not a checkpoint.
+        ResultError: if the file is not a checkpoint.
     """
     if path.is_dir():
         raise ResultError(f"{path}: is a folder; a checkpoint is a file, such as {path / 'run.pt'}")
@@ -132,7 +132,8 @@ def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, An
     The earlier content is kept as the previous checkpoint.
 
     Raises:
-        ResultError: naming the path and the reason (full disk, no permission, another run's file).
+        ResultError: if the state cannot be saved; the message names the path and the reason (full disk, no permission,
+            another run's file).
     """
     check_place(path, identity)
 
@@ -174,7 +175,7 @@ def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -
     says whether the run continues from the previous checkpoint or starts over.
 
     Raises:
-        ResultError: when a file is there that is not this run's checkpoint, see :func:`check_place`.
+        ResultError: when one of the two files is not this run's checkpoint; see :func:`check_place`.
     """
     check_place(path, identity)
     refused = []
@@ -198,7 +199,7 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     """Read the state from a checkpoint; no code in the file is executed.
 
     Raises:
-        ValueError: when it is cut off or damaged, or contains more than tensors and plain values.
+        ValueError: when the file is cut off or damaged, or contains more than tensors and plain values.
     """
     content = memoryview(path.read_bytes())
     if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
@@ -206,7 +207,7 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     begin = bytes(content[:LONGEST_HEAD]).index(b"\n") + 1
     try:
         return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
-    except UnpicklingError:  # torch's message explains how to read it anyway, which would execute its code
+    except UnpicklingError:  # torch's message explains how to read the file anyway, which would execute its code
         raise ValueError("contains something that is neither a tensor nor a plain value") from None
 
 

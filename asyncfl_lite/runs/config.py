@@ -37,22 +37,23 @@ PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data are stored, not which data they are."""
 
 Seed = create_model("Seed", __base__=Settings, seed=(int, Fields.model_fields["seed"]))
-"""Settings with only a seed, since only the seed needs checking if a checked configuration gets another one."""
+"""Settings with only a seed, since only the seed needs checking when a checked configuration gets another seed."""
 
 
 class Config(Fields):
     """All settings of a run, checked and completed with defaults.
 
     A setting that is left out takes its value from a paper that trains the method on the task, or else from one that
-    trains on the task at all (``runs/setups.py``); on other tasks, it takes this package's own (``runs/defaults.py``).
-    If several papers qualify, ``setup`` can name one. ``settings`` holds the method's own options; ``task_settings``,
-    ``model_settings``, ``delay_settings`` and ``partition_settings`` hold those of the task, the model, the delay law
-    and the partition.
+    trains on the task at all (``runs/setups.py``); on other tasks, it takes this package's own value
+    (``runs/defaults.py``). If several papers qualify, ``setup`` can name one. ``settings`` holds the method's own
+    options; ``task_settings``, ``model_settings``, ``delay_settings`` and ``partition_settings`` hold the options of
+    the task, the model, the delay law and the partition.
 
     Raises:
-        ConfigError: one line that names the field, what was given and what is allowed.
+        ConfigError: if a setting is invalid; the message names it, the given value and the allowed ones.
 
-    Example: FedEcho trains BERT on MRPC, so ``mrpc`` brings its values; the given number of clients replaces FedEcho's.
+    Example: FedEcho trains BERT on MRPC, so ``mrpc`` has FedEcho's settings as defaults; the given number of clients
+    replaces FedEcho's.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="mrpc", algorithm="fedecho", clients=20)

@@ -1,10 +1,10 @@
 """All defaults of a configuration, each with its origin.
 
 For each setting, a configuration takes the first value that it finds. The user's own value comes first. On a paper's
-task, the values that the paper prints come next (``setups.py``). On other tasks, ours do: the value that a search chose
-(``defaults.yaml``), then that of the method on the task, then that of the task. The values of the method and those
-common to all come last, on all tasks. Change a number where it is defined, and nowhere else. Nothing here depends on
-recorded results, so the same call is the same run everywhere.
+task, the values that the paper prints come next (``setups.py``). On other tasks, this package's own values come next:
+the value that a search chose (``defaults.yaml``), then the method's value on the task, then the task's value. Last, on
+all tasks, come the method's value and the value common to all methods. Change a number where it is defined, and nowhere
+else. Nothing here depends on recorded results, so the same call is the same run everywhere.
 """
 
 from __future__ import annotations
@@ -163,13 +163,13 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 
 # The other methods' rates were chosen in the same way (best mean final accuracy after 500 updates) from two to five
-# clients' rates of 0.05 to 0.5 and, if the method has a server rate, two to five of these; FedBuff's four are above.
-# FedEcho's were chosen from clients' rates (on mnist5k 0.05, 0.1, 0.2) and distillation rates of 1e-5 to 3e-4 (on
+# client rates of 0.05 to 0.5 and, if the method has a server rate, two to five server rates; FedBuff's four are above.
+# FedEcho's were chosen from client rates (on mnist5k 0.05, 0.1, 0.2) and distillation rates of 1e-5 to 3e-4 (on
 # mnist5k 3e-5 and 1e-4, natural set). As in the paper (0.03 against FedBuff's 0.01), its clients tolerate a larger
 # rate. The paper's distillation rate of 3e-6, which moves a ResNet-18 by a hundredth in a round, is too small for
-# models of this size. FedRevive's were chosen in 60 runs that changed one rate at a time: of clients, server,
-# distillation, generator or latents. AFL-DW has its own best rates, not FedRevive's (with those, 0.4 and s_max 30, it
-# is 9 points worse).
+# models of this size. FedRevive's were chosen in 60 runs that changed one rate at a time: that of the clients, the
+# server, the distillation, the generator or the latents. AFL-DW has its own best rates, not FedRevive's (with those,
+# 0.4 and s_max 30, it is 9 points worse).
 _QUICK_SYNTHESIS = {
     "s_max": 30.0,
     "freeze_rounds": 20,
@@ -211,8 +211,8 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
     **{("fedecho", task): {"settings": {"distill_lr": 1e-4, "distill_samples": 500}} for task in _OVERLAID},
 }
 
-# Small tasks without a search of their own: smaller sets, larger rates of distillation, and server rates for horizons
-# of a hundred updates.
+# Values on small tasks that no search chose (the values in defaults.yaml replace them): smaller distillation sets,
+# larger distillation rates, and server rates for horizons of a hundred updates.
 _UNTUNED: tuple[str, ...] = (
     "pairdigits100",
     "writers",
@@ -280,7 +280,7 @@ def layers_of(task: str, algorithm: str, setup: str | None = None) -> list[Layer
 
     Args:
         task, algorithm: names of the task and the method.
-        setup: the paper whose experiments they follow, or ``ours``; see :func:`~asyncfl_lite.runs.setups.setup_of`.
+        setup: the paper whose experiments to follow, or ``ours``; see :func:`~asyncfl_lite.runs.setups.setup_of`.
     """
     layers = [Layer("common to all", COMMON), Layer(f"the method {algorithm}", METHODS.get(algorithm, {}))]
     paper = setup_of(task, algorithm, setup)

@@ -13,7 +13,7 @@ class Explained(NamedTuple):
     """One value of a configuration, with its origin.
 
     Attributes:
-        name: the setting's name; one that is in a group is written like ``settings.mixing``.
+        name: the setting's name; a setting in a group is written like ``settings.mixing``.
         value: the value that the run uses.
         origin: the source of the value: ``given``, a paper, a method, a task, a search, or the setting's own default.
     """

@@ -50,7 +50,8 @@ def _defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
 def _filled_group(group: str, filled: Mapping[str, Any], given: Mapping[str, Any], base: Mapping[str, Any]) -> Any:
     """Return a group's given settings, merged over the defaults if these belong to the chosen class.
 
-    Settings that are given with the name of a model or a law are complete; without it, they are added to the defaults.
+    Settings that are given together with the name of a model or a law are complete; without the name, they are added to
+    the defaults.
     """
     name, own = GROUPS[group][0], given.get(group, {})
     if not isinstance(own, dict):

@@ -26,9 +26,9 @@ def result_of(run: SavedRun, seconds: float, cpu_seconds: float, stopped: str | 
     """Return the result of a run that has ended.
 
     Args:
-        run: the run at its end; its curve has its last row.
-        seconds, cpu_seconds: wall-clock seconds and processor seconds that it took.
-        stopped: the reason why a callback stopped it, or None.
+        run: the run at its end; its curve already has the last row.
+        seconds, cpu_seconds: wall-clock seconds and processor seconds that the run took.
+        stopped: the reason why a callback stopped the run; None if none did.
     """
     curve = pd.DataFrame(run.curve_rows)
     who = who_did_what(run.simulation, run.parts)

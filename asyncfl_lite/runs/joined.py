@@ -40,12 +40,12 @@ class Given:
     """The checked inputs from which a run is made; no data are loaded yet.
 
     Attributes:
-        config: the configuration, with the name of the actual device, and that of the user's own data.
+        config: the configuration, with the names of the actual device and of the user's own data.
         task: the user's own data, or None.
         weights: state dict to start from, or None.
-        versions: versions of the installed libraries; read now, since nothing that a result needs should fail only
-            when the run is over.
-        data: digests of the data that the run reads but its configuration does not contain, see :func:`.data_of`.
+        versions: versions of the installed libraries; read before the run, so that an error in reading them does not
+            come only at its end.
+        data: digests of the data that the run reads but its configuration does not contain; see :func:`.data_of`.
     """
 
     config: Config

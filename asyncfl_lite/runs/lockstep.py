@@ -2,11 +2,11 @@
 
 A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
 little longer than one run's, and so do twelve servers' distillations. Every run has its own clock, server and random
-streams, so its schedule is exactly that of the run alone. So are its numbers: on a CPU, runs share only computations
-whose bits do not depend on what else is computed (:func:`asyncfl_lite.models.stacked.keeps_bits`), as tests check. That
-leaves out convolutions, minibatches of one sample, and odd sizes such as three classes in minibatches of five, which
-are computed run by run. Where a library computes matrix products differently, as on a GPU, numbers may differ as they
-do between two machines (:func:`asyncfl_lite.runs.run.run`).
+streams, so its schedule is exactly that of the run alone. Its numbers are the same, too: on a CPU, runs share only
+computations whose bits do not depend on what else is computed (:func:`asyncfl_lite.models.stacked.keeps_bits`), as
+tests check. That leaves out convolutions, minibatches of one sample, and odd sizes such as three classes in minibatches
+of five, which are computed run by run. Where a library computes matrix products differently, as on a GPU, numbers may
+differ as they do between two machines (:func:`asyncfl_lite.runs.run.run`).
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class _Course:
     So a method is written as if it ran alone: it asks for a computation in the middle of a line, and continues there.
 
     Attributes:
-        jobs: the jobs whose training it waits for, or None.
-        request: the computation that its server asks for and it waits for, or None.
-        error: the error that ended it early, or None.
+        jobs: the jobs for whose training the run waits, or None.
+        request: the computation that the run's server asks for and for which the run waits, or None.
+        error: the error that ended the run early, or None.
     """
 
     def __init__(self, run: Run) -> None:
@@ -123,20 +123,20 @@ def run_many(
         folders: one folder for each configuration, for its checkpoints and its result. A finished result there is
             read, and an interrupted run continues.
         force: replace other runs' results and checkpoints that are in the folders.
-        progress: show a bar that counts all runs' versions, or ``"lines"`` of accuracies on stderr.
+        progress: True shows a bar that counts all runs' versions; ``"lines"`` prints lines of accuracies to stderr.
         on_version, on_evaluate: as for :func:`.run`, called with the run that made the version; :class:`.StopRun` ends
             that run alone. If a callback raises any other exception, all runs that have folders are saved in them
             first.
 
     Returns:
-        Their results, in order. A result's timing counts the run's own work, its share (by minibatch steps) of the
-        training that it took part in, and equal shares of computations for several servers.
+        The results, in the order of ``configs``. A result's timing counts the run's own work, its share (by minibatch
+        steps) of the training that it took part in, and equal shares of computations for several servers.
 
     Raises:
-        ConfigError: when there are not as many folders as configurations, all different.
+        ConfigError: when ``folders`` does not name a different folder for each configuration.
         ResultError: before anything is run, for the same reasons as :func:`.run_in`.
 
-    Example: three seeds of one run; each follows the schedule that it follows alone.
+    Example: three seeds of one run; each run has the same schedule as when it runs alone.
 
     >>> from asyncfl_lite import Config, run, run_many
     >>> config = Config(task="digits", algorithm="fedbuff", buffer_size=5, rounds=5)
@@ -174,12 +174,12 @@ def finish_together(
     """Run all ``runs``, which have not been started yet, to their ends in lockstep; see :func:`run_many`.
 
     Args:
-        runs: the runs. One that has a checkpoint path saves itself regularly, and when any run is interrupted or fails.
-        ended: called with each run and its result as soon as it ends.
+        runs: the runs. A run with a checkpoint path saves itself regularly, and when any run is interrupted or fails.
+        ended: function that is called with each run and its result as soon as the run ends.
         progress: as for :func:`run_many`.
 
     Returns:
-        Their results, in order.
+        The runs' results, in order.
     """
     began = time.perf_counter()
     threads = max((run.config.threads for run in runs), default=1)
@@ -244,7 +244,7 @@ def finish_in_turn(
         ended, progress: as for :func:`finish_together`.
 
     Returns:
-        Their results, in order.
+        The runs' results, in order.
     """
     results: list[Result] = []
     while len(results) < len(begin):

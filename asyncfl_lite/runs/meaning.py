@@ -22,8 +22,8 @@ MEANING = 1
 Raise it by one when the same configuration now gives other numbers on purpose, so that old results must not be compared
 with new ones; for example, when the clock, local training, a metric or a number of the summary was corrected. If only
 one method, task, model, delay law, partition, selection or initialisation is affected, raise its class's ``revision``
-(1 if it has none) instead. Change neither for changes of speed, rounding or wording, nor for new settings, which the
-configuration's hash covers.
+(1 if it has none) instead. Leave both unchanged for changes of speed, rounding or wording, and for new settings, which
+the configuration's hash covers.
 """
 
 

@@ -22,8 +22,8 @@ class Run(Protocol):
 
 
 Shown = bool | Literal["lines"]
-"""Kind of display: False for none, True for a bar of versions with the accuracy, "lines" for a line to stderr per
-evaluation."""
+"""Kind of display: False for none, True for a bar of versions with the accuracy, "lines" for lines on stderr after
+evaluations, at most one every ``SECONDS_BETWEEN_LINES`` seconds."""
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -32,7 +32,7 @@ def check_shown(progress: Any) -> None:
     """Raise an error for a value that is not a kind of progress display.
 
     Raises:
-        ConfigError: in one line.
+        ConfigError: if ``progress`` is none of the kinds in :data:`Shown`.
     """
     if not (isinstance(progress, bool) or progress == "lines"):
         raise ConfigError(f"progress: must be True (a bar), 'lines' or False, got {shown(progress)}")

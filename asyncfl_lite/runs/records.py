@@ -2,9 +2,9 @@
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary), the tables ``curve.csv``,
 ``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and the final model in ``weights.safetensors``.
-Every file appears whole or not at all. ``result.json`` comes last, with the digests of the others and of itself, so a
-folder with a sound ``result.json`` holds a finished run. Another run's finished result is replaced only if the user
-asks for it, and a file that this package did not write is never replaced.
+Every file appears whole or not at all. ``result.json`` is written last, with the digests of the others and of itself,
+so a folder with a sound ``result.json`` holds a finished run. Another run's finished result is replaced only if the
+user asks for it, and a file that this package did not write is never replaced.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 """Spelling in ``result.json`` of numbers that JSON cannot express."""
 
 Standing = Literal["complete", "stale", "changed", "missing"]
-"""State of a recorded result: ``complete`` for exactly this configuration; ``stale`` if the code's revision
-(:data:`.MEANING`) has changed since; ``changed`` if it is of another configuration or other data, or was stopped by a
-callback; ``missing`` if it is absent or damaged."""
+"""State of a recorded result: ``complete`` if it belongs to exactly this configuration; ``stale`` if the code's
+revision (:data:`.MEANING`) has changed since; ``changed`` if it belongs to another configuration or other data, or was
+stopped by a callback; ``missing`` if it is absent or damaged."""
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -73,7 +73,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
     """Read the content of a ``result.json``.
 
     Raises:
-        ResultError: when it is missing, cut off, or of another format.
+        ResultError: when the file is missing, cut off, or of another format.
     """
     path = Path(path)
     try:
@@ -126,7 +126,7 @@ def check_writable(folder: str | Path) -> None:
     """Create ``folder`` and check, before hours of work, that results can be written into it.
 
     Raises:
-        ResultError: in one line that gives the reason.
+        ResultError: if they cannot; the message gives the reason.
     """
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)

@@ -30,23 +30,24 @@ class Result:
 
     Attributes:
         config: the configuration that was run.
-        summary: final accuracy and loss, virtual time, counts, staleness; the same on every repeat on one machine, and
-            elsewhere as :func:`asyncfl_lite.runs.run.run` says.
+        summary: final accuracy and loss, virtual time, counts, staleness. It is the same whenever the run is repeated
+            on one machine; for other machines, see :func:`asyncfl_lite.runs.run.run`.
         curve: one row per evaluation: version, time (virtual), updates, accuracy, loss.
         updates: one row per arrival: client, dispatched_at, arrived_at, start_version, staleness,
             num_samples, train_loss, train_accuracy, accepted, version, refused (the reason, empty if it was accepted),
-            trouble (the kinds that affected it).
+            trouble (the kinds of trouble that affected the job).
         in_flight: one row per job that never arrived: client, dispatched_at, start_version, called_off_at (empty if it
             was still in flight at the end), why (called off, dropped out, left, given up).
         clients: one row per client: client, num_samples, category (of the delay law, empty if it has none).
         timing: wall-clock and processor seconds since the run was last started; they differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when the result was loaded from disk.
         own_task: name of the user's own data, which the configuration does not contain; None for a named task.
-        meaning: revisions of the code that it was run with; see :func:`.meaning.meaning`.
-        data: digests of the data that it read but the configuration does not contain; see :func:`.data_of`.
+        meaning: revisions of the code with which it was run; see :func:`.meaning.meaning`.
+        data: digests of the data that the run read but the configuration does not contain; see :func:`.data_of`.
         classes: one row per class: class, train_samples, seen (its samples in all accepted updates; a sample counts
-            once for every accepted update of its client), test_samples, accuracy of the final model on them, predicted
-            (number of all test samples for which the model predicts it); empty if a sample has more than one label.
+            once for every accepted update of its client), test_samples, accuracy (of the final model on these),
+            predicted (number of test samples, of any class, for which the model predicts this class); empty if a sample
+            has more than one label.
         trained: the trained model, for :meth:`model`; None if it was not saved.
         versions: versions of the package, Python, torch and the :data:`.LIBRARIES` that were installed when the run
             began; see :func:`.versions`.
@@ -122,13 +123,13 @@ class Result:
         """Write the result into ``folder`` and return the folder.
 
         Args:
-            folder: is made if it is missing. Files of the same run are replaced.
+            folder: the result's folder, which is made if it is missing. Files of the same run in it are replaced.
             force: replace another run's finished result, too.
             weights: save the trained model, too, in ``weights.safetensors``.
 
         Raises:
-            ResultError: when the folder holds another run's finished result, or a file of the same name that this
-                package did not write; when it cannot be written. No partial file is left.
+            ResultError: when the folder holds another run's finished result or a file of the same name that this
+                package did not write, or when the result cannot be written. No partial file is left.
             ConfigError: when ``folder`` is not a path.
         """
         folder = as_path(folder, "folder")
@@ -156,7 +157,7 @@ class Result:
 
     def plot(self) -> Figure:
         """Draw accuracy over virtual time, and the staleness of updates."""
-        from asyncfl_lite.plots import plot_run  # not at the top, since the drawing libraries take long to import
+        from asyncfl_lite.plots import plot_run  # not at the top, since importing the drawing libraries takes long
 
         return plot_run(self.config.algorithm, self.config.task, self.curve, self.updates, self.time_unit)
 

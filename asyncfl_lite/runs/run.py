@@ -40,25 +40,25 @@ def run(
     The same configuration gives the same bits on the same machine with the same builds of its libraries. On other
     machines, the schedule (which client trains when, and on which version) is the same, unless it depends on weights,
     as it does if updates are refused or clients are chosen by their losses. But sums are rounded differently there, and
-    with large learning rates the system is chaotic: a difference in the seventh decimal at version 10 was five points
-    of accuracy at version 80. Accuracies reproduce as distributions over seeds.
+    with large learning rates the system is chaotic: a difference in the seventh decimal at version 10 had grown to five
+    points of accuracy by version 80. Accuracies reproduce as distributions over seeds.
 
     Args:
         config: the configuration to run, or a plain dict of settings.
         task: your own data, instead of the task that ``config.task`` names.
         checkpoint: file in which the run is saved, every ``config.checkpoint_every`` versions and every
             ``config.checkpoint_seconds`` seconds, and from which it continues if it was interrupted. The previous
-            checkpoint is kept beside it; both are removed when the run is finished. If another file is already there,
-            it stays, and the run does not begin.
+            checkpoint is kept beside it; both are removed when the run is finished. A file that is not this run's
+            checkpoint is left as it is, and the run does not begin.
         weights: weights to start from, instead of random ones: a file, a state dict, a module, or a saved result's
-            folder. It is another way to write ``initial="weights"``, and the configuration of the result says so.
-        progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
-        on_version: called with the :class:`Run` after every version.
-        on_evaluate: called with the :class:`Run` and the new row of its curve (``version``, ``time``, ``updates``,
-            ``accuracy``, ``loss`` and the task's own scores) after every evaluation, including the first, of version 0,
-            and the last. Either callback can end the run by raising :class:`StopRun`; neither may change the run. If
-            one raises any other exception, the run is first saved in its ``checkpoint``, and a note on the exception
-            says so.
+            folder. This is another way to write ``initial="weights"``, and the configuration of the result says so.
+        progress: True shows a bar that counts versions; ``"lines"`` prints lines of accuracies to stderr.
+        on_version: function that is called with the :class:`Run` after every version.
+        on_evaluate: function that is called with the :class:`Run` and the new row of its curve (``version``, ``time``,
+            ``updates``, ``accuracy``, ``loss`` and the task's own scores) after every evaluation, including the first,
+            of version 0, and the last. Either callback can end the run by raising :class:`StopRun`; neither may change
+            the run. If a callback raises any other exception, the run is first saved in its ``checkpoint``, and a note
+            on the exception says so.
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``model()``, ``save(folder)``.
@@ -89,8 +89,8 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
     Args:
         folder: folder of the result; it is made if it is missing.
         config: the configuration to run.
-        progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
-        force: replace the result, or the checkpoint, of another run that is in the folder.
+        progress: True shows a bar that counts versions; ``"lines"`` prints lines of accuracies to stderr.
+        force: replace the result or the checkpoint of another run that is in the folder.
 
     Raises:
         ResultError: before anything is run, when the folder holds another run's result or checkpoint and ``force`` is
@@ -121,14 +121,14 @@ class Run(SavedRun):
 
     Attributes:
         parts: client -> ``(n_i,)`` indices of its samples in the task's training set.
-        data: digests of the data that it reads but the configuration does not contain, see :func:`.data_of`.
-        identity: the identity that a checkpoint of this run has, see :func:`.identity_of`.
+        data: digests of the data that the run reads but the configuration does not contain; see :func:`.data_of`.
+        identity: the identity that a checkpoint of this run has; see :func:`.identity_of`.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
         compute: function that does the computations that the server asks for; replaced if several runs go in lockstep.
-        curve_rows: the rows of its curve so far.
-        versions: versions of the installed libraries, see :func:`.versions`.
-        stopped: the reason why a callback stopped it, or None.
+        curve_rows: the rows of the run's curve so far.
+        versions: versions of the installed libraries; see :func:`.versions`.
+        stopped: the reason why a callback stopped the run, or None.
 
     >>> from asyncfl_lite import Config, Run
     >>> one = Run(Config(task="digits", algorithm="fedbuff", rounds=2))

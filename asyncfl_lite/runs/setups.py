@@ -4,8 +4,8 @@ A grid's paper tier, ``Config(setup="fedrevive", …)`` and a plain ``Config`` f
 settings from here. :func:`setup_of` says which paper a configuration follows if none is named. A test checks every row
 of ``asyncfl_reproduction/printed/hyperparameters.csv``.
 
-The comment above a paper's settings says where the paper prints them, and which ones are ours. A run needs these, and
-the paper does not print them; the experiments' files list them with every result (``ours:``). A server rate of 1
+The comment above a paper's settings says where the paper prints them, and which ones are ours. A run needs the latter,
+but the paper does not print them; the experiments' files list them with every result (``ours:``). A server rate of 1
 (FedEcho's Tables 8 to 10; ours for FedADT) and FedEcho's options are not repeated here, since they are defaults anyway.
 """
 
@@ -226,7 +226,7 @@ KUIPER = SetUp(
 )
 
 # §V-A: clients, concurrency, response times, horizon, rates, batch, the buffer of methods that have one. From FLGo, the
-# framework that it uses: models, the Dirichlet partition, 5 local epochs, no weight decay.
+# framework that the paper uses: models, the Dirichlet partition, 5 local epochs, no weight decay.
 _REFILLED = {"redispatch": "refill"}
 FEDADT = SetUp(
     common={
@@ -267,7 +267,7 @@ def setup_of(task: str, algorithm: str, wanted: str | None = None) -> SetUp | No
     Args:
         task: the task.
         algorithm: the method.
-        wanted: one of :data:`SETUPS`, or ``ours``. By default the method's own paper, if it trains on the task; else
+        wanted: a name in :data:`SETUPS`, or ``ours``. By default, the method's own paper if it trains on the task; else
             the first paper that compares the method there; else the first that trains on the task at all.
 
     Returns:

@@ -1,7 +1,7 @@
 """Digests of the data that a run reads but its configuration does not contain: files, data sets, users' own data.
 
 A configuration names a trace or a data set, and the content of the file decides the run, too. So results and
-checkpoints keep these digests, and belong to another run if one differs. Data that are missing, as on a machine to
+checkpoints keep these digests, and belong to another run if a digest differs. Data that are missing, as on a machine to
 which only results were copied, are not compared.
 """
 
@@ -56,7 +56,7 @@ def started_from(
 
     Raises:
         ConfigError: when the configuration already names other weights to start from.
-        DataError: when they are not a state dict.
+        DataError: when ``weights`` is neither a file, a module nor a state dict.
     """
     chosen = config.initial_settings
     if config.initial not in ("random", "weights") or getattr(chosen, "file", None) is not None:

@@ -94,8 +94,8 @@ def class_table(
         parts: client -> indices of its samples.
         updates: the table of updates.
         tested: ``(C,)`` number of test samples of each class.
-        right: ``(C,)`` how many of them the final model predicts correctly.
-        predicted: ``(C,)`` for how many test samples of any class it predicts this one.
+        right: ``(C,)`` number of these that the final model predicts correctly.
+        predicted: ``(C,)`` number of test samples, of any class, for which the model predicts this class.
 
     Returns:
         One row per class, with the columns :data:`CLASSES`.
@@ -152,10 +152,10 @@ def class_summary(classes: pd.DataFrame) -> dict[str, float]:
     """Summarise a table of classes in three numbers.
 
     Returns:
-        ``worst_class_accuracy``, the lowest accuracy of a class; ``least_seen_accuracy``, the mean over the fifth of
-        the classes that were seen least; ``largest_prediction_share``, the share of the test samples for which the
-        final model predicts the class that it predicts most often, 1 if it always predicts one class. Empty without
-        classes.
+        ``worst_class_accuracy``, the lowest accuracy of a class; ``least_seen_accuracy``, the mean accuracy over the
+        fifth of the classes that were seen least; ``largest_prediction_share``, the share of the test samples for which
+        the final model predicts the class that it predicts most often, 1 if it always predicts one class. The mapping
+        is empty if there are no classes.
     """
     tested = classes[classes["test_samples"] > 0]
     if tested.empty:
@@ -172,7 +172,7 @@ def is_constant_answer(summary: Mapping[str, Any]) -> bool:
     """Return whether a run's final model predicts one class for all test samples, which belong to several classes.
 
     The accuracy of such a model is that class's share of the test set, and says nothing about its training. A worst
-    class at 0 is not enough: a model of many classes may know all but one. If ``largest_prediction_share`` was not
-    recorded, as in runs of earlier code and in those whose samples have no class, this function returns False.
+    class with accuracy 0 is not enough: a model of many classes may know all but one. If ``largest_prediction_share``
+    was not recorded, as in runs of earlier code and in those whose samples have no class, this function returns False.
     """
     return summary.get("largest_prediction_share") == 1 and summary["worst_class_accuracy"] == 0

@@ -23,8 +23,8 @@ def results_table(results: Iterable[Result]) -> pd.DataFrame:
 
     Returns:
         Columns: ``algorithm``, ``task`` (or the name of your own data), ``seed``, every other setting in which the
-        results differ (such as ``settings.clip`` for one in a group), and ``result.summary`` without its digests. A
-        value that a result does not have is empty.
+        results differ (a setting in a group is called, for example, ``settings.clip``), and ``result.summary`` without
+        its digests. A value that a result does not have is empty.
 
     Raises:
         ConfigError: when anything other than results is given.

@@ -23,8 +23,8 @@ class Trained:
         spec: settings from which its module is built.
         inputs: shape of the inputs and number of classes for which the module is built.
         module: the module, or None if it is in a folder.
-        folder: folder of the result that it was saved with.
-        digest: digest of the weights' file there.
+        folder: folder of the result with which the model was saved.
+        digest: digest of the weights' file in that folder.
     """
 
     spec: ModelSpec
@@ -65,7 +65,7 @@ def saved(spec: ModelSpec, folder: Path, record: Any) -> Trained | None:
     """Return the model saved in a folder, given the record that :meth:`Trained.save` returned; None if there is none.
 
     Raises:
-        ResultError: when the record does not have the form of :meth:`Trained.save`'s.
+        ResultError: when the record is not in the form that :meth:`Trained.save` returns.
     """
     if record is None:
         return None

@@ -1,8 +1,9 @@
 """A cache of expensive initial models, so that all methods that start from a chain of teachers share one chain.
 
-They are kept in ``initial/`` of the cache folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``),
-under a digest of everything that they depend on: model, task, initialisation, seed, data, device, the revision of the
-code, and torch's version. Loading executes no code. A folder that cannot be written to is not an error.
+The models are kept in ``initial/`` of the cache folder (the variable ``ASYNCFL_CACHE``, else
+``~/.cache/asyncfl_lite``), under a digest of everything that they depend on: model, task, initialisation, seed, data,
+device, the revision of the code, and torch's version. Loading executes no code. It is not an error if the folder cannot
+be written to.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data", §3.1
 "Knowledge distillation" and Appendix H: ResNet-34 teaches ResNet-26, which teaches the clients' ResNet-18, on
-a data set of the server's own, Kinetics; then the last layer is drawn anew for the clients' classes. Here that
-set is another task's training set, or a part of the task's own training samples that no client gets.
+the server's own data set, Kinetics; then the last layer is drawn anew for the clients' classes. In this package,
+the server's data set is another task's training set, or a part of the task's own training samples that no client
+gets.
 """
 
 from __future__ import annotations
@@ -49,13 +50,14 @@ class TeacherChain(Initialiser):
     task_settings: dict[str, Any] = Field(default_factory=dict)
     """Settings of the server's task."""
     teachers: tuple[dict[str, Any], ...] = ()
-    """Differences from ``model_settings`` of each model before the clients', largest first. If empty, these models are
-    larger versions of the clients' model: the first twice as large (ResNet-34 for ResNet-18), the others in between."""
+    """For each model before the clients' model, largest first, the settings that differ from ``model_settings``. If
+    empty, these models are larger versions of the clients' model: the first is twice as large (ResNet-34 for
+    ResNet-18), and the others lie in between."""
     teaching_assistants: int = Field(1, ge=0)
-    """Number of models between the first and the clients'; Table 3 compares 0 to 3. With ``teachers``, it follows from
-    them."""
+    """Number of models between the first and the clients' model; Table 3 compares 0 to 3. If ``teachers`` are given, it
+    follows from them."""
     epochs: int = Field(200, ge=1)
-    """Passes over the server's samples for each model (Table 3)."""
+    """Number of passes over the server's samples for each model (Table 3)."""
     batch_size: int = Field(128, ge=1)
     """Number of samples in a minibatch (Appendix H)."""
     lr: float = Field(0.1, ge=0)
@@ -116,12 +118,12 @@ class TeacherChain(Initialiser):
             spec: the clients' model, the last of the chain.
             task: the clients' task, for shapes, classes and the loss.
             labelled: ``(n, …)`` inputs and their labels that only the server has.
-            seed: seed of the clients' model's random weights, the same as without teachers.
+            seed: seed of the random weights of the clients' model, the same as without teachers.
             rng: a random stream for this work alone: teachers' weights, batches, dropout.
 
         Raises:
-            ConfigError: without labelled samples, when there is no larger relative of ``spec``, or when what was
-                learned on another task does not fit this one.
+            ConfigError: when there are no labelled samples, ``spec`` has no larger versions, or the weights learned on
+                another task do not fit this one.
         """
         own = self._servers_task(task)
         if own is not task:
@@ -208,7 +210,7 @@ class TeacherChain(Initialiser):
             part.eval()
         for _ in range(self.epochs):
             order = torch.from_numpy(rng.permutation(len(inputs))).to(inputs.device)
-            for batch in order.tensor_split(math.ceil(len(order) / self.batch_size)):  # of even size
+            for batch in order.tensor_split(math.ceil(len(order) / self.batch_size)):  # of nearly equal sizes
                 outputs = module(inputs[batch])
                 loss = task.losses(outputs, labels[batch]).mean()
                 if teacher is not None:

@@ -37,8 +37,8 @@ class WeightsInitial(Initialiser):
         """Build the model with the weights from the file.
 
         Raises:
-            ConfigError: when no file is named, or its weights do not fit.
-            DataError: when it cannot be read.
+            ConfigError: when no file is named, or its weights do not fit the model.
+            DataError: when the file cannot be read.
         """
         if self.file is None:
             raise ConfigError("file: must be given, such as file=run.pt; in Python run(config, weights=…) takes them")
@@ -48,7 +48,7 @@ class WeightsInitial(Initialiser):
         """Copy the weights ``state`` into a module, except those that are left out, and return the module.
 
         Raises:
-            ConfigError: when they do not fit.
+            ConfigError: when the weights do not fit the module.
         """
         fill(module, state, where, self.leave_out)
         return module
