@@ -16,10 +16,11 @@ class Pooled(NamedTuple):
     """All clients' data in one data set, with the client of each sample.
 
     Attributes:
-        names: the clients', in order.
-        data: inputs, labels, test inputs and test labels of all.
-        owners: ``(n,)`` int64 the client of each training sample.
-        test_owners: ``(m,)`` the same of test samples, -1 for those that belong to no client; None if all do so.
+        names: the clients' names, in order.
+        data: inputs, labels, test inputs and test labels of all clients.
+        owners: ``(n,)`` int64 index of each training sample's client.
+        test_owners: ``(m,)`` int64 index of each test sample's client, -1 if it belongs to no client; None if no test
+            sample belongs to a client.
     """
 
     names: tuple[str, ...]
@@ -32,11 +33,11 @@ def pooled(clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], test:
     """Pool the data of all clients into one data set.
 
     Args:
-        clients: ``(inputs, labels)`` or ``(inputs, labels, test_inputs, test_labels)`` of each, perhaps by name.
+        clients: ``(inputs, labels)`` or ``(inputs, labels, test_inputs, test_labels)`` of each client, perhaps by name.
         test: ``(inputs, labels)`` that belong to no client, or None.
 
     Raises:
-        DataError: naming the client whose data do not fit.
+        DataError: when a client's data do not fit (the message names the client), or there is nothing to test on.
     """
     named = clients.items() if isinstance(clients, Mapping) else ((str(i), own) for i, own in enumerate(clients))
     own = {str(name): _parts(f"client {name!r}", parts, (2, 4)) for name, parts in named}

@@ -23,12 +23,13 @@ def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Te
     """Read a data set's inputs ``(n, …)`` and labels ``(n,)``; labels that are words stay words.
 
     Args:
-        data: map-style with items ``(input, label)`` or with rows that are mappings, or a pandas table.
-        inputs: the columns of inputs; by default all but the labels' in a table, else the only other one.
+        data: a map-style data set whose items are pairs ``(input, label)`` or mappings, or a pandas table.
+        inputs: the columns of inputs; by default, in a table all columns but that of the labels, else the only other
+            column.
         labels: the column of labels; by default one of :data:`USUAL_LABELS`.
 
     Raises:
-        DataError: in one line that says which columns there are, or what to write.
+        DataError: when the data cannot be read; the message says which columns there are, or what to write.
     """
     if isinstance(data, Mapping) and 0 not in data:
         several = ", ".join(map(repr, data))
@@ -192,7 +193,7 @@ def _stacked(name: str, values: list[Any], are_images: bool) -> Tensor:
 
 def _stack(values: list[Any], are_images: bool) -> Tensor:
     """Stack values into one tensor; values that are certainly images become ``(C, height, width)`` from 0 to 1."""
-    if hasattr(values[0], "getbands"):  # Pillow's
+    if hasattr(values[0], "getbands"):  # a Pillow image
         modes = {value.mode for value in values}
         kept = modes.pop() if modes in ({"L"}, {"RGB"}, {"RGBA"}) else "RGB"  # palettes and mixtures become colours
         arrays = [torch.from_numpy(np.array(value.convert(kept))) for value in values]

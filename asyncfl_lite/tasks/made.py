@@ -39,23 +39,24 @@ class OwnTask(TaskData):
         """Make a task from your own tensors or arrays.
 
         Args:
-            inputs, labels: ``(n, …)`` and ``(n,)``; real inputs become float32, images are ``(n, C, height, width)``;
-                whole numbers are token ids. Labels are words, or numbered from 0 without gaps.
+            inputs, labels: the training samples, ``(n, …)`` and ``(n,)``. Real inputs become float32; images are
+                ``(n, C, height, width)``; whole numbers are token ids. Labels are words, or numbered from 0 without
+                gaps.
             test_inputs, test_labels: the same for testing.
-            name: what results call it.
+            name: the task's name in results.
             unlabelled: ``(u, …)`` the server's unlabelled inputs, on which FedEcho distils whatever its
-                ``distill_set`` is; all of them are taken if they are fewer than ``distill_samples``.
+                ``distill_set`` is; all of them are used if there are fewer than ``distill_samples``.
             owners: ``(n,)`` the owner of each sample, a number or a word, for the partition ``natural``.
-            num_classes: C, where not every class occurs.
-            class_names: C names, in the order of labels; those of labels that are words by default.
-            vocabulary: how many tokens there are, where the highest does not occur.
-            augment: ``(inputs, generator) -> inputs`` for training batches; all that it draws comes from the
-                ``torch.Generator``.
+            num_classes: number of classes C, needed if not every class occurs.
+            class_names: C names, in the order of labels; by default, the labels themselves if they are words.
+            vocabulary: number of tokens, needed if the highest token does not occur.
+            augment: function ``(inputs, generator) -> inputs`` for training batches, which takes all its random
+                numbers from the ``torch.Generator``.
 
         Raises:
-            DataError: when shapes do not fit together, or labels are not classes; it says what to write.
+            DataError: when shapes do not fit together, or labels are not classes; the message says what to write.
 
-        Warns of classes that only test labels have.
+        A warning lists classes that only test labels have.
 
         Example: forty points in the plane, labelled by the side of a line that they lie on, on four clients.
 
@@ -99,20 +100,20 @@ class OwnTask(TaskData):
     ) -> Self:
         """Make a task from a data set of pairs (such as torchvision's), a Hugging Face data set, or a pandas table.
 
-        Pillow's images, and Hugging Face's columns of images, become ``(C, height, width)`` from 0 to 1. Names of
-        classes are taken over where a data set has them.
+        Pillow images, and Hugging Face's columns of images, become ``(C, height, width)`` tensors with values from 0
+        to 1. Class names are taken from the data set if it has them.
 
         Args:
-            train, test: map-style, each item ``(input, label)`` or a mapping; or a pandas table.
+            train, test: map-style data sets whose items are pairs ``(input, label)`` or mappings, or pandas tables.
             inputs: name of the column whose cells are inputs (images, token ids); or names of columns of one number
-                each. By default the only one beside the labels, or in a table all others.
+                each. By default, the only column besides the labels or, in a table, all other columns.
             labels: name of the column of labels; by default ``label``, ``labels``, ``target`` or ``class``.
             name, more: as in :meth:`from_tensors`.
 
         Raises:
-            DataError: when items are not of that form, or shapes differ; it says what to write.
+            DataError: when items are not of that form, or shapes differ; the message says what to write.
 
-        Example: a table of two numbers and a word each; the words become classes.
+        Example: a table with two numbers and a word in each row; the words become classes.
 
         >>> import pandas as pd
         >>> from asyncfl_lite import Task
@@ -136,18 +137,18 @@ class OwnTask(TaskData):
     ) -> Self:
         """Make a task from one data set per client; client i of a run gets the i-th data set.
 
-        Configurations take ``partition="given"`` and as many ``clients``. A delay law that goes by client, such as
-        ``per_client`` or ``trace``, gives client i its i-th duration. ``result.clients`` says how accurate the final
-        model is at each client.
+        Configurations need ``partition="given"`` and as many ``clients`` as there are data sets. A delay law with a
+        duration for each client, such as ``per_client`` or ``trace``, counts clients in the same order.
+        ``result.clients`` says how accurate the final model is at each client.
 
         Args:
-            clients: ``(inputs, labels)`` of each client, with ``(test_inputs, test_labels)`` behind them if it has some
-                to be tested on; a mapping gives clients names.
-            test: ``(inputs, labels)`` for testing that belong to no client; clients need none of their own then.
+            clients: ``(inputs, labels)`` of each client, or ``(inputs, labels, test_inputs, test_labels)`` if the
+                client has test samples; a mapping gives clients names.
+            test: ``(inputs, labels)`` for testing that belong to no client; with these, clients need no test samples.
             name, more: as in :meth:`from_tensors`.
 
         Raises:
-            DataError: when a client's data do not fit, naming the client; when there is nothing to test on.
+            DataError: when a client's data do not fit (the message names the client), or there is nothing to test on.
 
         Example: three clients, the last of which takes ten times as long.
 

@@ -31,9 +31,9 @@ class Checked(NamedTuple):
 
     Attributes:
         train, test: inputs ``(n, …)``, float32 or int64, and labels ``(n,)`` int64.
-        num_classes: C.
+        num_classes: number of classes C.
         class_names: C names, or none.
-        vocabulary: how many tokens there are; None unless inputs are token ids.
+        vocabulary: number of tokens; None unless inputs are token ids.
     """
 
     train: tuple[Tensor, Tensor]
@@ -53,7 +53,7 @@ def checked(
     """Convert users' own data to tensors that can be trained on, or raise a one-line error that names the problem.
 
     Raises:
-        DataError: in one line that names what does not fit, and where it can, what to write.
+        DataError: when the data do not fit; the message names the problem and, if possible, says what to write.
     """
     names = tuple(str(name) for name in class_names)
     answers, names = _numbered([train[1], test[1]], names)
@@ -135,7 +135,7 @@ def numbered_owners(owners: Any, count: int) -> np.ndarray | None:
     """Return the ``(n,)`` owners of samples as numbers, even if they are words; None if there are no owners.
 
     Raises:
-        DataError: when they are not one for each of ``count`` samples, or some sample lacks its owner.
+        DataError: when there is not one owner for each of ``count`` samples.
     """
     if owners is None:
         return None
@@ -161,7 +161,7 @@ def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, i
     """Check, on a few inputs, that an augmentation returns inputs of the same shape and type.
 
     Raises:
-        DataError: when it takes no ``(inputs, generator)``, or gives anything but inputs of the same shape.
+        DataError: when it cannot be called with ``(inputs, generator)``, or returns anything else.
     """
     if augment is None:
         return
@@ -182,7 +182,7 @@ def check_dense(name: str, values: Any) -> None:
     """Raise an error for sparse and nested tensors, and for SciPy's sparse matrices.
 
     Raises:
-        DataError: saying how to make them dense.
+        DataError: for these; the message says how to make them dense.
     """
     if isinstance(values, Tensor) and values.is_nested:
         raise DataError(f"{name}: must be samples of one shape, got a nested tensor; pad them to one shape")
@@ -235,7 +235,7 @@ def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> Unlabe
     """Return an unlabelled set that draws from ``unlabelled``, each input at most once.
 
     Raises:
-        DataError: when they are not of the shape of ``like``, the training inputs.
+        DataError: when the inputs do not have the shape of ``like``, the training inputs.
     """
     inputs = _inputs("unlabelled", unlabelled)
     if inputs.shape[1:] != like.shape[1:]:

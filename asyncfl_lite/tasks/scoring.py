@@ -1,7 +1,7 @@
 """Checks of a task's labels, losses and scores, made before anything is trained.
 
 The package trains classifiers: every label is a class. A subclass of :class:`~asyncfl_lite.tasks.task.Task` may bring
-another loss and other scores. If one of them fails, that must not be found out after hours of training.
+another loss and other scores. If one of them fails, the user must learn of it before hours of training.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def check_classes(task: Task) -> None:
     """Raise an error if a task's labels are not classes.
 
     Raises:
-        DataError: in one line, for real numbers, several labels a sample, and classes beyond ``num_classes``.
+        DataError: for real numbers, several labels per sample, and classes outside 0 to ``num_classes`` - 1.
     """
     for what in ("labels", "test_labels"):
         labels = getattr(task, what)
@@ -42,14 +42,15 @@ def check_classes(task: Task) -> None:
 def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
     """Check the losses and scores of a user's own task class by trying them; the package's tests check all others.
 
-    Two training samples give losses, and the whole test set is scored once.
+    Losses are computed for two training samples, and the whole test set is scored once.
 
     Args:
-        task: what a run trains on.
-        predict: ``(n, …)`` inputs to the initial model's ``(n, …)`` outputs, without gradient.
+        task: the run's task.
+        predict: function from ``(n, …)`` inputs to the initial model's ``(n, …)`` outputs, without gradient.
 
     Raises:
-        DataError: in one line that names the method of the class and what it must return.
+        DataError: when one fails; the message names the method of the class and, if its value is wrong, what it must
+            return.
     """
     if type(task).__module__.partition(".")[0] == __name__.partition(".")[0]:
         return

@@ -37,7 +37,7 @@ def describe(task: TaskData, parts: Parts | None = None) -> str:
 
     Args:
         task: the task.
-        parts: the clients' samples, for a line about them.
+        parts: the clients' samples; if given, a line describes them.
     """
     shape = " × ".join(str(length) for length in task.input_shape)
     kind = str(task.inputs.dtype).removeprefix("torch.")
@@ -91,7 +91,7 @@ def _clients_in_words(task: TaskData, parts: Parts) -> str:
 def label_histogram(task: TaskData, parts: Parts) -> np.ndarray | None:
     """Count each client's samples by class, ``(N, C)``, or by kind if a sample has many labels.
 
-    None where samples have neither one label nor a kind.
+    The result is None if samples have neither a single label nor a kind.
     """
     labels = task.labels.cpu().numpy() if task.labels.dim() == 1 else task.kinds
     if labels is None:
@@ -103,8 +103,8 @@ def label_histogram(task: TaskData, parts: Parts) -> np.ndarray | None:
 def show(task: TaskData, parts: Parts | None = None) -> Figure:
     """Draw examples of a task with their labels, and the clients' label histogram.
 
-    Images become a grid, clips ``(C, T, height, width)`` a strip of frames each, token ids a table of texts,
-    other inputs rows of a matrix.
+    Images are drawn as a grid, each clip ``(C, T, height, width)`` as a strip of frames, token ids as a table of
+    texts, and other inputs as rows of a matrix.
 
     Args:
         task: the task.
@@ -119,7 +119,7 @@ def show(task: TaskData, parts: Parts | None = None) -> Figure:
         left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[7, 5])[0]
         _draw_examples(task, left)
         _draw_histogram(task, parts, right.subplots())
-    plt.close(figure)  # a notebook shows what the call returns, once
+    plt.close(figure)  # so that a notebook shows the figure only once, as the call's result
     return figure
 
 

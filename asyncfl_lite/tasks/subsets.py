@@ -17,15 +17,15 @@ UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
 def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np.ndarray:
     """Return the sorted indices of ``count`` samples, balanced over classes, always the same ones.
 
-    Samples of a smaller count are among those of a larger one. Where a class runs out the others fill up.
+    The samples of a smaller count are among those of a larger one. If a class runs out, other classes fill the rest.
 
     Args:
-        labels: ``(n,)``.
-        count: how many; None for all.
-        what: the setting that ``count`` comes from, for the error.
+        labels: ``(n,)`` labels.
+        count: number of samples; None for all.
+        what: name of the setting that gives ``count``, for the error message.
 
     Raises:
-        DataError: when there are fewer.
+        DataError: when there are fewer samples.
     """
     if count is None:
         return np.arange(len(labels))
@@ -43,7 +43,7 @@ def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: in
     """Check that there is one label per sample, and that each is from 0 to ``classes`` - 1.
 
     Raises:
-        DataError: naming the file and what is allowed.
+        DataError: if not; the message names the file and says what is allowed.
     """
     if len(labels) != samples or not samples:
         raise DataError(f"{path}: must have a label for each sample, at least 1, has {len(labels)} for {samples}")

@@ -27,32 +27,32 @@ if TYPE_CHECKING:
 class Task(OwnTask):
     """A task in which each sample has one class; subclasses score other kinds of labels.
 
-    Regression and several labels a sample are not supported. The losses and the scores of a subclass of a user's own
-    are tried when a run starts.
+    Regression and several labels per sample are not supported. The losses and the scores of a user's own subclass are
+    tried when a run starts.
 
     Attributes:
-        name: as configurations call it.
+        name: the task's name in configurations.
         inputs, labels: ``(n, …)`` float, or int64 for token ids, and ``(n,)`` int64, all clients' training
             samples.
         test_inputs, test_labels: the same for testing.
-        num_classes: C.
-        source: where the data comes from.
+        num_classes: number of classes C.
+        source: the source of the data.
         unlabelled: the server's unlabelled sets by name.
         owners: ``(n,)`` int64 the natural owner of each sample, such as its writer, or None.
-        kinds: ``(n,)`` int64 by which partitions mix samples unequally, where that is not the label.
-        vocabulary: how many tokens there are where inputs are token ids, else None.
+        kinds: ``(n,)`` int64 kind of each sample; partitions distribute the kinds unequally. None if that is the label.
+        vocabulary: number of tokens if inputs are token ids, else None.
         class_names: C names, or none.
-        licence: on what terms the data may be used, as far as its authors say.
-        stands_in_for: the data set in whose place it is used; empty for a real benchmark.
-        metric: what ``accuracy`` and the task's other scores measure, in a word.
-        augment: ``(inputs, torch.Generator) -> inputs`` for training batches, or None.
-        clients: names of the clients that the data came with, see :meth:`~.OwnTask.from_clients`: client i is owner i.
-            Empty where a partition deals samples out.
+        licence: the terms on which the data may be used, as far as their authors state them.
+        stands_in_for: the data set that the task replaces; empty for a real benchmark.
+        metric: name of the task's metric, for example ``accuracy`` or ``perplexity``.
+        augment: function ``(inputs, torch.Generator) -> inputs`` for training batches, or None.
+        clients: names of the clients that the data came with (see :meth:`~.OwnTask.from_clients`); client i is owner i.
+            Empty if a partition deals the samples out.
         test_owners: ``(m,)`` int64 the client of each test sample, or None.
-        places: ``(k,)`` int64 the training samples that are dealt out, where ``inputs`` hold other runs' too, see
-            :meth:`of_run`; None for all.
-        validation: inputs and labels for choosing settings, which are neither clients' nor tested nor unlabelled; None
-            where the task keeps none.
+        places: ``(k,)`` int64 indices of the training samples that are dealt out, if ``inputs`` hold other runs'
+            samples, too (see :meth:`of_run`); None for all.
+        validation: inputs and labels for choosing settings, none of which is a client's, a test or an unlabelled
+            sample; None if the task keeps none.
 
     >>> import torch
     >>> from asyncfl_lite import Task
@@ -63,7 +63,7 @@ class Task(OwnTask):
     """
 
     def __init_subclass__(cls) -> None:
-        # else `dataclass` makes one of all tensors
+        # otherwise `dataclass` makes a __repr__ that shows all tensors
         cls.__repr__ = cls.__dict__.get("__repr__", Task.__repr__)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
@@ -124,7 +124,8 @@ class Task(OwnTask):
     def predictions(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """Return the ``(m, C)`` logits of every prediction in a batch's outputs, for distillation.
 
-        For classification these are the outputs, ``m = n``; a task of sequences has one per token that counts.
+        For classification, these are the outputs themselves, so ``m = n``; a task of sequences has one prediction for
+        each token that counts.
         """
         return outputs
 
@@ -144,8 +145,8 @@ class Task(OwnTask):
         """Return the scores on the test set: ``accuracy``, mean ``loss`` in nats, and the task's own.
 
         Args:
-            predict: ``(n, …)`` inputs to ``(n, …)`` outputs of the global model, without gradient.
-            batch_size: test samples at a time.
+            predict: function from ``(n, …)`` inputs to ``(n, …)`` outputs of the global model, without gradient.
+            batch_size: number of test samples at a time.
         """
         hits, losses = [], []
         for outputs, labels in self._tested(predict, batch_size):
@@ -172,14 +173,14 @@ class Task(OwnTask):
     def unlabelled_set(self, name: str, count: int, rng: np.random.Generator) -> Tensor:
         """Draw ``(count, …)`` inputs from the server's unlabelled set ``name``.
 
-        Beside the task's own sets there is ``noise`` wherever inputs are real numbers: what is left of distillation
-        when its samples show nothing.
+        Besides the task's own sets, there is the set ``noise`` if inputs are real numbers. It shows what is left of
+        distillation when its samples carry no information.
 
         Raises:
             ConfigError: if the task has no such set.
         """
         if list(self.unlabelled) == [OWN] and name in USUAL_SETS:
-            name = OWN  # the set that came with one's own data, whatever a method calls it by default
+            name = OWN  # the set that came with the user's data, whichever set a method uses by default
         everywhere = {"noise": self._noise} if self.inputs.is_floating_point() else {}
         sets = self.unlabelled if name in self.unlabelled else everywhere
         if name in sets:
@@ -217,5 +218,5 @@ class TaskSource(Settings):
 
         Raises:
             DataError: when the data are not available.
-            MissingLibraryError: when an optional library that holds it is not installed.
+            MissingLibraryError: when an optional library that provides them is not installed.
         """

@@ -1,7 +1,7 @@
 """Tasks whose data are drawn from the run's seed, so that an interval over seeds covers the choice of data too.
 
-Runs of several seeds in lockstep share cohorts only where their samples lie in the same tensors. So all worlds have
-their places in one tensor, and a run is told which of them are its own. A world is drawn when a run first asks for it.
+Runs of several seeds in lockstep share cohorts only where their samples lie in the same tensors. So all worlds' samples
+are rows of the same tensors, and a run is told which rows are its own. A world is drawn when a run first asks for it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Worlds:
     """Several versions ("worlds") of a task, whose training samples share the same tensors.
 
     Args:
-        draw: from the number of a world to its task; sizes, shapes and classes of all are the same.
-        count: how many worlds there are; the run with seed s is in world s modulo ``count``.
+        draw: function from a world's number to its task; all tasks have the same sizes, shapes and classes.
+        count: number of worlds; the run with seed s is in world s modulo ``count``.
     """
 
     def __init__(self, draw: Callable[[int], Task], count: int) -> None:
@@ -46,7 +46,7 @@ class Worlds:
         self.inputs[own], self.labels[own] = task.inputs, task.labels
         fields = {**task.__dict__, "inputs": self.inputs, "labels": self.labels, "places": places}
         if task.owners is not None:
-            fields["owners"] = np.tile(task.owners, self.count)  # read at this world's places alone
+            fields["owners"] = np.tile(task.owners, self.count)  # read only at this world's indices
         return TaskInWorld(**fields, worlds=self)
 
 
@@ -55,7 +55,7 @@ class TaskInWorld(Task):
     """One world's version of a task: its own test and unlabelled sets, and the indices of its training samples.
 
     Attributes:
-        worlds: all of them; None where the data are on another device, to which one world's alone were taken.
+        worlds: all worlds of the task; None if the data are on another device, to which only one world's were copied.
     """
 
     worlds: Worlds | None = None

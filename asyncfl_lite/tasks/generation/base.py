@@ -1,8 +1,8 @@
 """Generation tasks: a language model reads a question and writes an answer, which is scored by its final number.
 
-FedEcho §5.3 fine-tunes on MathInstruct and scores on GSM8K. A sequence is ``question, marker, answer, end``;
-the loss, and FedEcho's distillation, see the answer's tokens only, each predicted from the true ones before it
-(teacher forcing). For the score the model writes by itself, always its most likely token.
+FedEcho §5.3 fine-tunes on MathInstruct and scores on GSM8K. A sequence is ``question, marker, answer, end``. The loss
+and FedEcho's distillation use only the answer's tokens, each predicted from the true tokens before it (teacher
+forcing). For the score, the model writes the answer by itself, always choosing its most likely token.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class GenerationTask(SequenceTask):
     Attributes:
         marker: token ids between question and answer.
         end: token id after an answer.
-        references: right final numbers of the first test samples, for which models write an answer.
-        first_answer: position at which all questions' answers are predicted first, where it is the same.
+        references: correct final numbers of the first test samples, for which models write an answer.
+        first_answer: position at which an answer's first token is predicted; None if it differs between questions.
     """
 
     metric: str = "exact match"
@@ -79,9 +79,9 @@ class GenerationTask(SequenceTask):
     def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:
         """Return ``accuracy`` (the share of correct final numbers), ``loss``, and ``token_accuracy``.
 
-        Loss and token accuracy are those of the true answers' tokens in the whole test set, a mean over each
-        answer; what the model writes by itself is scored on the first samples, as many as have a reference. Where
-        none has, nothing is written, and ``accuracy`` is the token accuracy.
+        Loss and token accuracy are computed on the true answers of the whole test set, as a mean over each answer's
+        tokens. The answers that the model writes by itself are scored on the first test samples, which have a
+        reference. If there are no references, nothing is written, and ``accuracy`` is the token accuracy.
         """
         each = self.test_inputs.shape[1] * self.num_classes
         batch_size = max(1, min(batch_size, LARGEST_OUTPUT // each))
@@ -103,12 +103,12 @@ class GenerationTask(SequenceTask):
     def written(self, predict: Callable[[Tensor], Tensor], inputs: Tensor) -> list[str]:
         """Generate an answer to each question in ``(n, L)`` inputs, always taking the most likely token.
 
-        It stops at the end token or when the sequence is full. All questions go on together, with one forward
-        pass per step, of as many tokens as the longest has.
+        An answer stops at the end token or when the sequence is full. All answers are continued together, with one
+        forward pass per step, on as many tokens as the longest sequence has.
 
         Args:
-            predict: ``(m, l)`` tokens to ``(m, l, V)`` logits.
-            inputs: questions, with or without answers, which are not looked at.
+            predict: function from ``(m, l)`` tokens to ``(m, l, V)`` logits.
+            inputs: questions, with or without answers; the answers are not used.
         """
         if self.decode is None:
             raise DataError(f"decode: task {self.name!r} must say how tokens become text, got None")
@@ -144,19 +144,19 @@ def generation_task(
     """Make a task from problems, each a question and its answer.
 
     Its unlabelled sets are sequences with answers, whose tokens are read but never scored: ``cross``, other
-    problems; ``natural``, held-out ones of the same kind; ``synthetic``, clients' problems with each question's
+    problems; ``natural``, held-out problems of the same kind; ``synthetic``, clients' problems with each question's
     tokens in random order.
 
     Args:
-        name: as configurations call it.
-        tokens: turns texts into ids.
-        length: L.
-        train, test: problems.
-        kinds: ``(len(train),)`` int64 by which partitions mix problems unequally.
+        name: the task's name in configurations.
+        tokens: the tokeniser.
+        length: number L of tokens in a sequence.
+        train, test: the training and test problems.
+        kinds: ``(len(train),)`` int64 kind of each training problem; partitions distribute the kinds unequally.
         natural: held-out problems.
-        cross: returns other problems.
-        scored: for how many test problems models write an answer; with 0 the metric is the token accuracy.
-        source: where they come from; how many did not fit in ``length`` is added.
+        cross: function that returns other problems.
+        scored: number of test problems for which models write an answer; if 0, the metric is the token accuracy.
+        source: source of the problems; the number of problems that did not fit in ``length`` is added.
         about: the task's other fields.
 
     Raises:
@@ -202,10 +202,10 @@ def shuffled_questions(inputs: Tensor, labels: Tensor, count: int, rng: np.rando
     """Draw random sequences, with the tokens of each question in random order.
 
     Args:
-        inputs, labels: ``(n, L)`` as :meth:`LanguageTokens.rows` makes them.
-        count: how many; each sequence is used again only after all the others were.
+        inputs, labels: ``(n, L)`` tokens and labels, as :meth:`LanguageTokens.rows` makes them.
+        count: number of sequences; none is used again before all the others have been.
         rng: the server's stream.
-        marker: tokens in the marker.
+        marker: number of tokens in the marker.
     """
     places = sample(torch.arange(len(inputs)), count, rng)
     made, lengths = inputs[places], (labels[places] != IGNORED).int().argmax(-1) + 1 - marker

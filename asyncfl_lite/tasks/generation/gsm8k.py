@@ -40,7 +40,7 @@ def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
     """Read the given text fields of every object in a file that holds a JSON list, or one JSON object per line.
 
     Raises:
-        DataError: naming the place of an object that lacks one of them.
+        DataError: when the file is not JSON, or an object lacks one of the fields (the message says which object).
     """
     text = text_of(path)
     try:
@@ -60,7 +60,7 @@ def fetched(repository: str, part: str, *keys: str, config: str | None = None) -
     """Read columns of a data set on the Hugging Face hub, downloaded through `datasets` on first use.
 
     Raises:
-        DataError: when it cannot be fetched.
+        DataError: when the data set cannot be fetched.
     """
     with needs("text", "downloading this data set"):
         import datasets
@@ -77,7 +77,7 @@ def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
     """Read GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator notes.
 
     Raises:
-        DataError: when they are not available.
+        DataError: when the problems are not available.
     """
     try:
         path = data_file(data_folder(folder, "gsm8k", "GSM8K", how=GSM8K_HOW), f"{part}.jsonl", how=GSM8K_HOW)
@@ -116,7 +116,7 @@ class MathsSource(TaskSource):
     """Number of test problems, the first ones; None for all."""
     scored: int = Field(200, ge=0)
     """Number of test problems, the first ones, for which models write an answer. That takes one forward pass per token;
-    with 0, `accuracy` is that of the true answers' tokens instead."""
+    with 0, `accuracy` is the token accuracy on the true answers instead."""
     held_out: int = Field(100, ge=1)
     """Number of training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
 

@@ -22,13 +22,13 @@ class LanguageTokens:
     """A tokeniser with the special tokens of a generation task.
 
     Attributes:
-        encode: text to ids, without special tokens.
-        decode: ids to text.
-        prompt: a question to ids that end with ``marker``.
+        encode: function from a text to its ids, without special tokens.
+        decode: function from ids to their text.
+        prompt: function from a question to its ids, which end with ``marker``.
         size: number of tokens V.
         marker: ids between question and answer, which no question contains.
-        end: id behind an answer.
-        padding: id that fills a sequence up.
+        end: id after an answer.
+        padding: id that fills up a sequence.
     """
 
     encode: Callable[[str], list[int]]
@@ -45,7 +45,7 @@ class LanguageTokens:
         An answer that is too long loses its end; a problem whose question is too long is left out.
 
         Returns:
-            ``(n, length)`` int64 tokens, ``(n, length)`` int64 the next token or ``IGNORED``, and n places.
+            ``(n, length)`` int64 tokens, ``(n, length)`` int64 labels (the next token or ``IGNORED``), and n indices.
         """
         inputs, labels, kept = [], [], []
         for place, (question, answer) in enumerate(problems):

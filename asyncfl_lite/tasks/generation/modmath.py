@@ -97,7 +97,7 @@ class ModMath(TaskSource):
         The set ``natural`` holds 1,000 problems, and ``cross`` holds bare sums and remainders.
 
         Raises:
-            ConfigError: when there are not so many problems.
+            ConfigError: when there are not enough problems.
         """
         problems, kinds = every_problem(self.largest)
         if self.samples + self.test_samples + HELD_OUT > len(problems):

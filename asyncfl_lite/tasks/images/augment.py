@@ -13,13 +13,13 @@ from torch.nn import functional
 class CropAndFlip:
     """Augmentation that pads, crops at a random position, and mirrors half of the images, as usual for CIFAR.
 
-    Each image takes three numbers from the generator, in its turn: the first images of a larger batch are cut
-    as those of a smaller one. Equal settings make equal, hashable objects.
+    The images take three numbers each from the generator, one image after the other, so the first images of a larger
+    batch are cropped like those of a smaller one. Equal settings make equal, hashable objects.
 
     Attributes:
-        padding: pixels added on each side.
-        fill: value of what is added for each of C colours, such as black's after normalisation; None for 0.
-        flip: mirror left and right half of the time.
+        padding: number of pixels added on each side.
+        fill: value of the added pixels in each of C colours, for example that of black after normalisation; None for 0.
+        flip: whether to mirror each image, left to right, with probability 1/2.
     """
 
     padding: int = 4
@@ -30,8 +30,8 @@ class CropAndFlip:
         """Return augmented copies of ``inputs``, ``(n, C, height, width)``.
 
         Args:
-            inputs: on any device.
-            generator: on any device; what it draws decides alone what is cut and mirrored.
+            inputs: images, on any device.
+            generator: the only source of random numbers, on any device.
         """
         count, channels, height, width = inputs.shape
         drawn = torch.rand(count, 3, generator=generator, device=generator.device).to(inputs.device)

@@ -1,7 +1,7 @@
 """CIFAR-10 (JPEG q75): all of CIFAR-10's images after lossy compression, for use when the originals are not available.
 
-Against the originals the mean PSNR is about 30 dB: accuracies on it are not CIFAR-10 accuracies, and must not
-be compared with published ones.
+The mean PSNR against the originals is about 30 dB. Accuracies on these images are not CIFAR-10 accuracies, and must
+not be compared with published ones.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def _decoded(path: Path, part: str, count: int | None, what: str) -> tuple[Tenso
     """Decode the training or the test part: ``(n, 3, 32, 32)`` bytes, ``(n,)`` int64 labels, and class names.
 
     Args:
-        path: of the file: ``jpeg_header`` once for all, and for ``train`` and ``test`` a ``stream`` of the rest
-            of each image, ``offsets`` into it and ``labels``.
+        path: path of the file, which holds one ``jpeg_header`` for all images and, for each of ``train`` and ``test``,
+            a ``stream`` with the rest of each image, ``offsets`` into the stream, and ``labels``.
         part: ``train`` or ``test``.
-        count: how many images, as many of each class; None for all.
-        what: the setting that ``count`` comes from.
+        count: number of images, balanced over classes; None for all.
+        what: name of the setting that gives ``count``, for error messages.
     """
     from PIL import Image
 

@@ -1,9 +1,9 @@
 """FEMNIST: handwritten digits and letters by writer (Caldas et al., "LEAF", arXiv 1812.01097).
 
-Two copies are read. LEAF's own preparation, run with ``-t sample``, gives ``train/*.json`` and ``test/*.json``:
-``users``, ``num_samples`` and ``user_data``, in which each user has ``x``, lists of 784 numbers from 0 to 1, and
-``y``. The other is the parquet copy that ``datasets`` reads (flwrlabs/femnist), which FedRevive's authors use: it
-has no test part, so a fixed share of all samples is held out, as they do (0.15).
+Two copies can be read. LEAF's own preparation, run with ``-t sample``, writes ``train/*.json`` and ``test/*.json``.
+Each file has ``users``, ``num_samples`` and ``user_data``, in which each user has ``x`` (lists of 784 numbers from 0
+to 1) and ``y``. The other is the parquet copy that ``datasets`` reads (flwrlabs/femnist), which FedRevive's authors
+use. It has no test part, so a fixed share of all samples is held out (0.15, as FedRevive's authors do).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read_leaf(folder: Path) -> Written:
     """Read all samples in LEAF's JSON files in ``folder``, in the order of the file names.
 
     Raises:
-        DataError: in one line, when there is no such file or one is not LEAF's.
+        DataError: when there is no such file, or a file is not LEAF's.
     """
     files = sorted(folder.glob("*.json"))
     if not files:
@@ -70,13 +70,13 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
     """Read the samples of the chosen writers from the parquet copy, in its order.
 
     Args:
-        files: the parquet files; none lets ``datasets`` get the copy, if ``download``.
-        writers: how many writers, see :func:`chosen`.
-        download: whether the copy may be got over the network.
+        files: the parquet files; if there are none and ``download`` is True, ``datasets`` downloads the copy.
+        writers: number of writers; see :func:`chosen`.
+        download: whether the copy may be downloaded.
 
     Raises:
-        DataError: in one line, when it cannot be read.
-        MissingLibraryError: without ``datasets``.
+        DataError: when the copy cannot be read.
+        MissingLibraryError: when ``datasets`` is not installed.
     """
     with needs("text", "femnist: its parquet copy"):
         import datasets
@@ -107,10 +107,10 @@ def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndar
     Args:
         names: ``(n,)`` writers' names.
         among: all writers' names, any number of times each.
-        writers: how many; None for all.
+        writers: number of writers; None for all.
 
     Raises:
-        DataError: when there are fewer.
+        DataError: when there are fewer writers.
     """
     everyone = np.unique(among)
     if writers is not None and writers > len(everyone):
@@ -151,7 +151,7 @@ class FEMNIST(ImageFiles):
         train = _part(train, balanced(train[1], self.samples, "samples"))
         test = _part(test, balanced(test[1], self.test_samples, "test_samples"))
         _, owners = np.unique(train[2], return_inverse=True)
-        light = train[0].mean() > 127  # LEAF's ink is dark on white paper; here it is light, as MNIST has it
+        light = train[0].mean() > 127  # LEAF's ink is dark on white paper; here it is light, as in MNIST
         pixels = (255 - part[0] if light else part[0] for part in (train, test))
         images = [torch.from_numpy(one.reshape(-1, 1, 28, 28)) for one in pixels]
         labels = [torch.from_numpy(part[1]) for part in (train, test)]

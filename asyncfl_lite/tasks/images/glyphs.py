@@ -34,8 +34,8 @@ def soft_shapes(fields: Tensor, side: int) -> Tensor:
     A shape is the region in which a smooth field lies above its median.
 
     Args:
-        fields: ``(n, GRAIN, GRAIN)`` of independent normal numbers, which are joined smoothly.
-        side: of the images.
+        fields: ``(n, GRAIN, GRAIN)`` independent normal numbers, between which values are interpolated smoothly.
+        side: number of pixels per side of an image.
     """
     smooth = functional.interpolate(fields[:, None], size=(side, side), mode="bicubic", align_corners=True)
     axis = torch.linspace(-1, 1, side)
@@ -70,7 +70,7 @@ class Scene(NamedTuple):
 
     Attributes:
         strangers: ``(STRANGERS, 1, 2 side, 2 side)`` shapes of no class.
-        spoiling: how strong one of them is that is laid over each image, and the noise.
+        spoiling: the strengths of the shape of no class that is laid over each image, and of the noise.
     """
 
     strangers: Tensor
@@ -90,8 +90,8 @@ class Glyphs(TaskSource):
 
     A class is a smooth random shape, of which there are several looks. An image is one look, moved and turned, with a
     shape of no class laid over it somewhere, and noise. The run's seed chooses the world: shapes, training and test
-    images. So an interval over seeds is an interval over data sets of this kind. They are no photographs: there is
-    nothing in them to be learned that a small perceptron could not.
+    images. So an interval over seeds is an interval over data sets of this kind. The images are not like photographs:
+    a small perceptron can learn everything that they contain.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("glyphs")(samples=200, worlds=1).load()
@@ -189,8 +189,8 @@ class Glyphs50(Glyphs):
 
     Each of 12 clients can have four or five of the shapes.
 
-    They are in the place of HMDB51 and UCF101 where a claim is about labels: about clients that know a few of very many
-    classes. Nothing moves, so nothing is said about clips.
+    The images replace HMDB51 and UCF101 where a claim is about labels, that is, about clients that know a few of very
+    many classes. Nothing moves in them, so their results say nothing about clips.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("glyphs50")(samples=200, worlds=1).load()

@@ -39,7 +39,7 @@ class ImageFiles(TaskSource):
     name: ClassVar[str]
     """The task's name in configurations."""
     title: ClassVar[str]
-    """The data set's name in print, shown wherever a number on it appears."""
+    """The data set's name in print, which is shown with every number measured on it."""
     about: ClassVar[dict[str, Any]]
     """Fields of the task that do not depend on the files, such as ``source`` and ``licence``."""
     not_another: ClassVar[frozenset[str]] = frozenset()
@@ -58,7 +58,7 @@ class ImageFiles(TaskSource):
     cross: Other
     """Images for FedEcho's unlabelled set from another data set."""
     natural: Literal["warped", Other]
-    """FedEcho's set of natural images; ``warped`` are the task's own training images, distorted."""
+    """FedEcho's set of natural images; ``warped`` means the task's own training images, distorted."""
     generated: str | None = None
     """Folder of generated images for the synthetic set, in the data folder or as a path; None for drawn strokes or
     shapes."""
@@ -67,8 +67,8 @@ class ImageFiles(TaskSource):
     CIFAR."""
     later: ClassVar[frozenset[str]] = frozenset({"split"})
     split: Split = "fixed"
-    """Way to split the training images: see :data:`~asyncfl_lite.tasks.images.parts.Split`. Where the seed splits them,
-    ``warped`` images are made of unlabelled ones, and the seed draws the test images from those of the files."""
+    """Way to split the training images: see :data:`~asyncfl_lite.tasks.images.parts.Split`. If the seed splits them,
+    ``warped`` images are made from unlabelled ones, and the seed draws the test images from the files' test images."""
 
     @model_validator(mode="after")
     def _another(self) -> ImageFiles:
@@ -80,7 +80,7 @@ class ImageFiles(TaskSource):
     def files(self) -> list[Path]:
         """Return the folder of generated images, if the task uses one.
 
-        Other data sets are left out, since torchvision has checksums of them.
+        Other data sets are left out, since torchvision has their checksums.
         """
         return [] if self.generated is None else [data_root(self.folder) / at_home(self.generated)]
 
@@ -92,7 +92,7 @@ class ImageFiles(TaskSource):
         """Load the task; if the seed splits the images, they are split as for seed 0.
 
         Raises:
-            DataError: in one line, when files are missing or damaged.
+            DataError: when files are missing or damaged.
         """
         train, test, more = self.read()
         side = self.side or train[0].shape[-1]

@@ -46,11 +46,11 @@ def image_task(
     """Make a task from images, normalised by the training images' mean and standard deviation in each channel.
 
     Args:
-        name: as configurations call it.
+        name: the task's name in configurations.
         train, test: labelled images.
         sets: the server's unlabelled sets by name; each gives images like the training images.
         validation: labelled images for choosing settings; None for none.
-        augment: from the values of a black pixel, one per colour, to the task's augmentation; None for none.
+        augment: function from a black pixel's values, one per colour, to the task's augmentation; None for none.
         about: the task's other fields, such as ``source``, ``licence``, ``num_classes``.
     """
     mean, std = channel_statistics(unlabelled.unit(train[0]))

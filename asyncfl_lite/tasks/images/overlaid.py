@@ -1,7 +1,7 @@
 """Digits overlaid by other digits: small images that train quickly and leave methods room to differ.
 
-On plain digits every method ends above 92 %: classes lie so far apart that a model that swings between clients stays
-right. Here another digit lies faintly over each, with noise, and a swing costs accuracy.
+On plain digits, every method ends above 92 %, because the classes lie so far apart that even a model that swings
+between clients stays right. Here, another digit lies faintly over each digit, with noise, so a swing costs accuracy.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class OverlaidMNIST(TaskSource):
 
     There are 4,000 real digits for training and 1,000 for testing, and each is used ``copies`` times.
 
-    The class is that of the digit that counts for 1; the other counts for ``overlay``. Overlays of training digits are
-    training digits, those of test digits test digits. A person reads nine in ten. It is not CIFAR-10: ten familiar
-    shapes, grey, of 100 pixels. What it has in common with it is a small margin between classes, so that a server that
-    swings loses accuracy; levels cannot be compared.
+    The class is that of the digit with weight 1; the other digit has the weight ``overlay``. Only training
+    digits are laid over training digits, and only test digits over test digits. A person reads nine in ten. The task is
+    not CIFAR-10: it has ten familiar shapes, in grey, of 100 pixels. Like CIFAR-10, it has a small margin between
+    classes, so that a server that swings loses accuracy; but levels of accuracy cannot be compared.
 
-    Calibration (seeds 100 to 102, ``overlaid_mnist.csv``): FedAvg on IID data 85.8 ± 0.5 %; FedBuff at
-    server rate 1, large delay and α = 0.1 67.4 ± 4.4 with its best client rate, on IID data 73.5 ± 2.0: about two
-    thirds of what is lost is lost to stale steps at the full server rate alone.
+    Calibration (seeds 100 to 102, ``overlaid_mnist.csv``): FedAvg on IID data reaches 85.8 ± 0.5 %. At server rate 1
+    and large delay, with its best client rate, FedBuff reaches 67.4 ± 4.4 % at α = 0.1, and 73.5 ± 2.0 % on IID data.
+    So stale steps at the full server rate alone account for about two thirds of the gap.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("overlaid_mnist")().load()
@@ -60,8 +60,9 @@ class OverlaidMNIST(TaskSource):
     noise: float = Field(0.3, ge=0)
     """Standard deviation of the noise on every pixel, in standard deviations of the plain images' pixels."""
     copies: int = Field(2, ge=1)
-    """Number of times that each digit occurs, each time under another digit and with other noise: 4,000 times as many
-    training samples, 1,000 times as many test samples. Copies of a digit may go to different clients."""
+    """Number of times that each digit occurs, each time under another digit and with other noise. There are
+    4,000 times this number of training samples, and 1,000 times this number of test samples. Copies of a digit may go
+    to different clients."""
     side: Literal[10, 14, 28] = 10
     """Pixels per side; MNIST's own images have 28."""
     split: Split = "fixed"
@@ -108,13 +109,13 @@ class OverlaidMNIST(TaskSource):
 class OverlaidPairs100(TaskSource):
     """Pairs of digits under a second pair and noise (100 classes); stand-in for CIFAR-100.
 
-    The class is the two-digit number of the pair that counts for 1. Pairs are those of ``pairdigits100``; training and
-    test pairs share no digit, neither as themselves nor as overlays. It is not CIFAR-100: its classes are made of ten
-    shapes in two places, so that what is learned of one helps eighteen others.
+    The class is the two-digit number of the pair with weight 1. Pairs are those of ``pairdigits100``; no image of a
+    digit occurs in both training and test pairs, not even as an overlay. The task is not CIFAR-100: its classes are
+    made of ten shapes in two positions, so that learning one class helps with eighteen others.
 
-    Calibration (seeds 100 to 102, ``overlaid_pairs100.csv``): FedAvg on IID data 82.1 ± 0.4 %;
-    FedBuff at server rate 1 and large delay, with its best client rate, 64.6 ± 1.8 at α = 0.1, 64.4 ± 2.8 at 0.03 and
-    64.6 ± 0.3 on IID data: what is lost is lost to stale steps at the full server rate, not to unequal labels.
+    Calibration (seeds 100 to 102, ``overlaid_pairs100.csv``): FedAvg on IID data reaches 82.1 ± 0.4 %. At server rate 1
+    and large delay, with its best client rate, FedBuff reaches 64.6 ± 1.8 % at α = 0.1, 64.4 ± 2.8 % at 0.03, and
+    64.6 ± 0.3 % on IID data. So the gap comes from stale steps at the full server rate, not from unequal labels.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("overlaid_pairs100")(samples=1000, test_samples=100).load()

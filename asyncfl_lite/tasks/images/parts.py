@@ -1,8 +1,9 @@
 """Parts of a set of images, split by a seed: for clients, for validation, unlabelled for the server, for testing.
 
-No image is in two parts. Which images may be tested on is the same for every seed, so that settings that were chosen on
-one seed's validation images were chosen on none that another seed tests on. Which of them are tested, how often, and
-what lies over them, the seed draws: an interval over seeds covers the choice of test images too.
+No image is in two parts. The images that may be used for testing are the same for every seed. So, if settings are
+chosen on one seed's validation images, no other seed tests on any of these. From the images for testing, the seed draws
+those that are used, how often each is used, and what lies over it, so an interval over seeds also covers the choice of
+test images.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ WORLDS = 64
 
 Split = Literal["fixed", "seeded"]
 """``fixed``: one split into training and test images for all seeds; nothing is kept for validation, and the natural
-unlabelled set is made of training images. ``seeded``: :class:`Parts`."""
+unlabelled set is made from training images. ``seeded``: the seed splits the images into :class:`Parts`."""
 
 
 class Parts(NamedTuple):
@@ -39,11 +40,11 @@ class Parts(NamedTuple):
         """Split labelled images into the four parts, by a seed.
 
         Args:
-            pool: all images there are.
-            test_size: how many of them are for testing, for every seed the same ones; of these, the returned part has
-                as many, drawn with replacement.
-            seed: of the split.
-            rng: draws test images.
+            pool: all available images.
+            test_size: number of images for testing, which are the same for every seed; the returned test part has as
+                many images, drawn from these with replacement.
+            seed: seed of the split.
+            rng: generator that draws the test images.
         """
         return cls.of_two(*split(*pool, test_size), seed, rng)
 
@@ -52,10 +53,10 @@ class Parts(NamedTuple):
         """Split training images into three parts, by a seed, and draw the test part from the test images.
 
         Args:
-            train: is split into what clients, validation and the unlabelled set get.
-            test: as many of these are drawn with replacement.
-            seed: of the split.
-            rng: draws test images.
+            train: the training images, which are divided among clients, validation and the unlabelled set.
+            test: the test images, from which as many are drawn with replacement.
+            seed: seed of the split.
+            rng: generator that draws the test images.
         """
         count = round(SHARE * len(train[1]))
         own, validation = split(*train, count, seed)

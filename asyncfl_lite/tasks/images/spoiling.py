@@ -18,7 +18,7 @@ class Spoiling:
     """Strength of a second image that is laid over each image, and of the noise that is added.
 
     Attributes:
-        overlay: what the image laid over counts for, where the image itself counts for 1.
+        overlay: weight of the image that is laid over, relative to 1 for the image itself.
         noise: standard deviation of the normal noise of each pixel, in the images' own unit.
     """
 
@@ -29,8 +29,8 @@ class Spoiling:
     def of(cls, images: Tensor, overlay: float, noise: float) -> Spoiling:
         """Make a :class:`Spoiling`, with ``noise`` given in standard deviations of the pixels of ``images``.
 
-        It is the same as standardising images, laying standardised ones over them and adding ``noise`` times standard
-        normal numbers, up to the scale that a task gives its images anyway.
+        This is the same as standardising images, laying standardised ones over them and adding ``noise`` times standard
+        normal numbers, except for the scale, which a task's normalisation sets anyway.
         """
         return cls(overlay, noise * float(images.std()))
 
@@ -44,15 +44,16 @@ class Spoiling:
 
         Args:
             images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.
-            rng: where overlays and noise come from.
-            copies: how often each image comes, under others and other noise; all once, then all again.
+            rng: generator that draws overlays and noise.
+            copies: number of versions of each image, with different overlays and noise; all images come once, then all
+                come again.
 
         Returns:
-            ``(copies · n, C, height, width)``. Without overlay and noise, these are the images themselves, and
+            ``(copies · n, C, height, width)`` images. Without overlay and noise, these are the images themselves, and
             nothing is drawn.
 
         Raises:
-            ConfigError: when there is no other image to lay over the only one.
+            ConfigError: when there is only one image, so that no other can be laid over it.
         """
         return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
 
@@ -60,12 +61,12 @@ class Spoiling:
         """Return the ``(k, C, …)`` images at ``index``, each with noise and with another of ``images`` laid over it.
 
         Args:
-            images: ``(n, C, height, width)``.
-            index: ``(k,)`` int64 which of them, some perhaps more than once.
-            rng: where overlays and noise come from; nothing is drawn where there is neither.
+            images: ``(n, C, height, width)`` images.
+            index: ``(k,)`` int64 indices of the images to return; they may repeat.
+            rng: generator that draws overlays and noise; nothing is drawn if there are neither.
 
         Raises:
-            ConfigError: when there is no other image to lay over the only one.
+            ConfigError: when there is only one image, so that no other can be laid over it.
         """
         if not (self.overlay or self.noise):
             return images[torch.from_numpy(index)]

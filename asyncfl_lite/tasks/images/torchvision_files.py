@@ -24,9 +24,9 @@ class Known:
     """A data set that torchvision can read.
 
     Attributes:
-        title: its name in print.
-        reader: torchvision's class.
-        places: where it lies in the data folder; what torchvision calls its root is one above.
+        title: the data set's name in print.
+        reader: name of torchvision's class.
+        places: its possible folders in the data folder; torchvision's ``root`` is the folder that contains this one.
     """
 
     title: str
@@ -48,16 +48,16 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
     """Read the training or the test part of a data set of :data:`TORCHVISION_SETS`, checked by torchvision.
 
     Args:
-        name: of the data set.
-        folder: where data sets are, ``~`` resolved.
-        train: the training or the test part.
-        download: get it first if it is not there.
+        name: the data set's name.
+        folder: the folder of data sets, with ``~`` expanded.
+        train: whether to read the training part; if False, read the test part.
+        download: download the data set first if it is missing.
 
     Returns:
         ``(n, C, height, width)`` bytes, ``(n,)`` int64 labels, and the classes' names.
 
     Raises:
-        DataError: in one line, when files are missing or damaged.
+        DataError: when files are missing or damaged.
     """
     with needs("images", name):
         from torchvision import datasets  # a second and more to import: only when needed
@@ -99,7 +99,8 @@ def _labels(data: Any) -> Tensor:
 def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
     """Read one part of an MNIST-like data set from its ``.gz`` files; None if these are unpacked or missing.
 
-    torchvision unpacks beside them; here that happens in memory, checked by torchvision's sums.
+    torchvision unpacks the files into the same folder; here, they are unpacked in memory, after a check of
+    torchvision's checksums.
 
     Raises:
         DataError: when a file is damaged.

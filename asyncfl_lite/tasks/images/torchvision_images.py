@@ -1,6 +1,6 @@
 """MNIST, Fashion-MNIST, CIFAR-10, CIFAR-100 and STL-10 as tasks, read and checked by torchvision.
 
-Nothing is downloaded unless ``download`` says so. The server's unlabelled sets are FedEcho's (§5.1) where they
+Nothing is downloaded unless ``download`` is True. The server's unlabelled sets are FedEcho's (§5.1) where they
 need no further files, or where the paper uses the data set; each is named by a setting, so that the same settings
 mean the same images everywhere.
 """

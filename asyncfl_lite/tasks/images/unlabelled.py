@@ -1,7 +1,7 @@
 """Unlabelled image sets for the server: other images, warped ones, photographs, drawings, images from a folder.
 
 They are, or stand in for, FedEcho's cross-dataset, natural and synthetic sets (§5.1). Images are
-``(n, C, height, width)`` in [0, 1], C = 1 for grey and 3 for colour; labels are never looked at.
+``(n, C, height, width)`` in [0, 1], C = 1 for grey and 3 for colour; labels are never used.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def sample(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Draw ``count`` random images; none is used again before all the others have been.
 
     Args:
-        images: ``(n, C, height, width)``.
-        count: may be larger than n.
+        images: ``(n, C, height, width)`` images.
+        count: number of images to draw; may be larger than n.
         rng: the server's stream.
     """
     return images[torch.from_numpy(turns(len(images), count, rng))]
@@ -66,11 +66,11 @@ def moved(
     """Rotate, scale, shear and shift square images, each by its own amounts; gaps become black.
 
     Args:
-        images: ``(n, C, side, side)``.
-        angle: ``(n,)`` in radians.
-        scale: ``(2, n)`` across and down; larger than 1 makes what is drawn smaller.
-        shear: ``(n,)``.
-        shift: ``(2, n)`` in halves of the side, or a number.
+        images: ``(n, C, side, side)`` images.
+        angle: ``(n,)`` angles of rotation in radians.
+        scale: ``(2, n)`` scales across and down; a scale above 1 makes the content smaller.
+        shear: ``(n,)`` shears.
+        shift: ``(2, n)`` shifts across and down, in halves of the side, or one number for all.
     """
     cosine, sine = np.cos(angle), np.sin(angle)
     across, down = np.broadcast_to(shift, scale.shape)
@@ -86,8 +86,8 @@ def moved(
 def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Draw random images; rotate, shear, scale and shift each one, and erase a random rectangle in it.
 
-    The turn is up to 45°, scale 0.7 to 1.3, shear up to 0.4, shift up to a fifth of the side; the
-    rectangle takes 10% to 40% of each side.
+    The rotation is up to 45°, the scale 0.7 to 1.3, the shear up to 0.4, and the shift up to a fifth of the
+    side; the rectangle takes 10% to 40% of each side.
     """
     chosen = unit(sample(images, count, rng))
     angle = rng.uniform(-math.pi / 4, math.pi / 4, count)
@@ -110,11 +110,11 @@ def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, p
     """Draw grey images of one to three quadratic curves, as if with a pen that has a random width in each image.
 
     Args:
-        side: of the images that come out.
-        count: how many.
+        side: number of pixels per side of the returned images.
+        count: number of images.
         rng: the server's stream.
-        finest: side of the raster that is drawn on before it is shrunk.
-        points: samples along a curve.
+        finest: number of pixels per side of the raster on which curves are drawn before it is resized.
+        points: number of points along a curve.
     """
     axis = (np.arange(finest) + 0.5) / finest
     time = np.linspace(0, 1, points)[:, None]
@@ -135,11 +135,11 @@ def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, p
 def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
     """Draw colour images: a background that fades between two colours, with two to five blots on it.
 
-    A blot is an ellipse or a rectangle in a colour of its own, turned at random, with a soft edge.
+    A blot is an ellipse or a rectangle in its own random colour, turned at random, with a soft edge.
 
     Args:
-        side: of the images.
-        count: how many.
+        side: number of pixels per side of an image.
+        count: number of images.
         rng: the server's stream.
     """
     axis = (np.arange(side) + 0.5) / side * 2 - 1
@@ -172,7 +172,7 @@ def _photographs() -> tuple[Tensor, ...]:
 def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
     """Return random colour crops of the two photographs that scikit-learn ships, half of them mirrored.
 
-    A crop takes 64 to 320 of a photograph's 427 by 640 pixels per side. They stand in for STL-10.
+    A crop has 64 to 320 pixels per side, out of a photograph's 427 by 640. The crops stand in for STL-10.
     """
     crops = []
     for _ in range(count):
@@ -188,11 +188,11 @@ def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
 def folder_images(root: Path, side: int, channels: int) -> Tensor:
     """Read all images of a folder and its subfolders, sorted by name: ``(n, channels, side, side)`` in [0, 1].
 
-    This is how images that a generative model made come in, FedEcho's synthetic set. Each is cut to its middle
+    They may be images from a generative model, as in FedEcho's synthetic set. Each image is cut to its middle
     square and resized.
 
     Raises:
-        DataError: when there are none, or one cannot be read.
+        DataError: when there are no images, or one cannot be read.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -223,7 +223,7 @@ def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, Unlabelle
 
     Args:
         train: ``(n, 1, side, side)`` the training images, to be warped.
-        other: gives the other data set's images, when they are first asked for.
+        other: function that returns the other data set's images; it is called only when some of them are drawn.
     """
     side = train.shape[-1]
     return {

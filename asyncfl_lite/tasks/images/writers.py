@@ -27,8 +27,8 @@ def thickened(images: Tensor, by: np.ndarray) -> Tensor:
     """Return grey images with thicker or thinner strokes.
 
     Args:
-        images: ``(n, 1, side, side)``.
-        by: ``(n,)`` from -1, as thin as a 3×3 erosion makes them, over 0, as they are, to 1, a 3×3 dilation.
+        images: ``(n, 1, side, side)`` images.
+        by: ``(n,)`` amounts: -1 for a 3×3 erosion, 0 for no change, 1 for a 3×3 dilation, or a number in between.
     """
     thick = functional.max_pool2d(images, 3, stride=1, padding=1)
     thin = -functional.max_pool2d(-images, 3, stride=1, padding=1)
@@ -40,13 +40,14 @@ def thickened(images: Tensor, by: np.ndarray) -> Tensor:
 class Writers(TaskSource):
     """MNIST digits rewritten in each writer's generated handwriting; stand-in for FEMNIST.
 
-    A writer owns the images in its handwriting.
+    A writer owns the images in their handwriting.
 
-    It is not FEMNIST: ten classes, no letters, and all writers write all digits about as often.
+    The task is not FEMNIST: it has ten classes and no letters, and all writers write all digits about equally often.
 
-    Calibration (seeds 100 to 102, ``writers.csv``; side 10, an MLP, 2,000 updates of FedRevive's
-    federation): FedAvg on IID data 76.5 ± 0.7 %, FedBuff by writer at the printed server rate of 0.025 75.4 ± 0.9; with
-    overlay 0.35 and noise 0.3 65.2 ± 0.8 and 64.7 ± 0.2. Overlays lower both alike and make no room between them.
+    Calibration (seeds 100 to 102, ``writers.csv``; side 10, an MLP, 2,000 updates of FedRevive's federation): FedAvg on
+    IID data reaches 76.5 ± 0.7 %, and FedBuff by writer, at the printed server rate of 0.025, 75.4 ± 0.9 %. With
+    overlay 0.35 and noise 0.3, they reach 65.2 ± 0.8 % and 64.7 ± 0.2 %. Overlays lower both alike and open no gap
+    between them.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("writers")(writers=5).load()

@@ -1,8 +1,8 @@
 """The base class of partitions, which decide the training samples of each client.
 
-A partition splits sample indices by label (or, for ``natural``, by owner). All but ``dirichlet_wrap``
-give every index to at most one client; all but that and ``natural`` give every index to exactly one.
-Clients may end up without samples unless a partition says otherwise.
+A partition splits sample indices by label (or, for ``natural`` and ``given``, by owner). Every partition except
+``dirichlet_wrap`` gives an index to at most one client. ``dirichlet_wrap``, ``natural`` and
+``noniid_bias_part`` may leave indices out. Clients may end up without samples unless a partition says otherwise.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Partition(Settings):
 
         Raises:
             ConfigError: if the samples cannot be split so, or owners are needed and not given.
-            DataError: if labels or owners have a wrong shape or there are none.
+            DataError: if labels or owners have a wrong shape, or there are no labels.
         """
         labels = np.asarray(labels)
         if labels.ndim != 1 or len(labels) == 0:
@@ -65,7 +65,7 @@ class Partition(Settings):
         """Assign samples to clients, after ``split`` has checked the input.
 
         Args:
-            kinds: (n,) labels (owners where ``needs_owners``) numbered 0 to C - 1, none left out.
+            kinds: (n,) labels (owners where ``needs_owners``), numbered 0 to C - 1 without gaps.
             num_clients: how many parts to make.
             rng: the run's stream ``partition``.
         """
@@ -78,8 +78,8 @@ class Parts(list[np.ndarray]):
     """List of each client's indices, which are views of one array that holds them all.
 
     Args:
-        whole: ``(n,)`` int64.
-        sizes: (N,) how many of them each client has, n together.
+        whole: ``(n,)`` int64 indices of all clients, one client after the other.
+        sizes: (N,) number of each client's indices; they sum to n.
     """
 
     def __init__(self, whole: np.ndarray, sizes: np.ndarray) -> None:
@@ -168,11 +168,11 @@ def label_counts(labels: np.ndarray, parts: list[np.ndarray], num_classes: int) 
 def total_variation(counts: np.ndarray) -> float:
     """Return the mean total variation distance between clients' label shares and the overall ones.
 
-    0 means that every client has the same label shares; the distance is at most 1. Clients without
-    samples are left out.
+    The distance is 0 if every client has the same label shares, and at most 1. Clients without samples are
+    left out.
 
     Args:
-        counts: (N, C) samples of each class that each client holds.
+        counts: (N, C) numbers of samples of each class that each client holds.
 
     Raises:
         DataError: if no client holds a sample.

@@ -14,9 +14,9 @@ from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client
 class BiasPartition(Partition):
     """Base class of partitions in which ``bias`` decides how many samples of a label go to its group of clients.
 
-    Labels are dealt to the groups at random, as evenly as possible, and so are clients in the order of
-    their indices. There are as many groups as clients, unless ``groups`` says less, and never more
-    than labels: clients beyond that share the labels of their group.
+    Labels are dealt to the groups at random, as evenly as possible. Clients are dealt to the groups in the
+    order of their indices, also as evenly as possible. There are as many groups as clients, unless ``groups``
+    is smaller, but never more groups than labels. If a group has several clients, they share its labels.
     """
 
     bias: float = Field(0.5, ge=0, le=1)
@@ -52,8 +52,9 @@ class BiasPartition(Partition):
 class NoniidBias(BiasPartition):
     """A sample goes to its label's group with probability bias, else to any (KUIPER, inferred).
 
-    The own group of G equal ones gets ``bias + (1 - bias) / G`` of its labels: 0 is IID, 1 disjoint
-    labels. KUIPER (Section 5) varies such a bias and prints no formula; this reading is ours.
+    If G groups are equal, a label's own group gets ``bias + (1 - bias) / G`` of its samples: a bias of 0 is
+    IID, and with a bias of 1 the groups have disjoint labels. KUIPER (Section 5) varies such a bias and prints
+    no formula; this reading is ours.
 
     >>> import numpy as np
     >>> from asyncfl_lite.tasks.partitions import PARTITIONS
@@ -73,8 +74,8 @@ class NoniidBias(BiasPartition):
 class NoniidBiasFang(BiasPartition):
     """A sample goes to its label's group with probability bias, else to others (FLTrust style).
 
-    Each other of G groups gets ``(1 - bias) / (G - 1)``, so that 1 / G is IID. A bias of 0 is IID too,
-    as in published code of this family.
+    Each of the other G - 1 groups gets ``(1 - bias) / (G - 1)``, so that a bias of 1 / G is IID. A bias of 0
+    is IID too, as in published code of this family.
 
     >>> import numpy as np
     >>> from asyncfl_lite.tasks.partitions import PARTITIONS

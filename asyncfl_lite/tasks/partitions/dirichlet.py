@@ -64,8 +64,8 @@ class DirichletClass(Partition):
     """Each class is divided among clients by Dir(alpha); sizes differ (FADAS code; FedEcho).
 
     Shares are drawn again until every client has ``min_size`` samples. After ``MAX_REDRAWS`` draws,
-    random samples move from the largest clients to those that are short, which makes the split a
-    little milder. ``min_size`` 0 takes the first draw, as the FADAS authors' code does; the bound for
+    random samples move from the largest clients to those with too few, which makes the split a little
+    milder. With ``min_size`` 0, the first draw is taken, as in the FADAS authors' code; the bound for
     FedEcho is ours. The construction is the one usually credited to Hsu et al. 2019.
 
     >>> import numpy as np
@@ -103,9 +103,9 @@ class DirichletClass(Partition):
 class DirichletClient(Partition):
     """Each client draws a class mix from Dir(alpha); equal sizes (Acar et al., FedDyn code).
 
-    Clients draw a class from their mix for one sample after the other, in random order; a class
-    without samples left is drawn again. ``prior`` ``uniform`` gives every class the concentration
-    alpha; ``empirical`` shares alpha out by class frequency, so that all together have alpha.
+    One sample after the other, a client draws a class from its mix; clients take turns in random order,
+    and a class without samples left is not drawn any more. With ``prior`` ``uniform``, every class has the
+    concentration alpha; with ``empirical``, alpha times its frequency, so that all classes together have alpha.
 
     >>> import numpy as np
     >>> from asyncfl_lite.tasks.partitions import PARTITIONS
@@ -147,11 +147,11 @@ class DirichletClient(Partition):
 class DirichletFlgo(Partition):
     """Each client draws a class mix from Dir(alpha p), p the class frequencies (FLGo, FedADT).
 
-    As FLGo's DirichletPartitioner with equal sizes: one client's mix after the other is replaced by
-    the best of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to
-    p, until its squared distance is at most 1e-6 (ten times more after every 500 tries); then each
-    class is cut over the clients in proportion to their mixes. Sizes are therefore only about equal.
-    That FedADT, which builds on FLGo, uses it is assumed.
+    This follows FLGo's DirichletPartitioner with equal sizes. One client's mix after the other is replaced
+    by the best of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to p,
+    until its squared distance is at most 1e-6 (ten times more after every 500 tries). Then each class is
+    divided among the clients in proportion to their mixes, so sizes are only about equal. We assume that
+    FedADT, which builds on FLGo, uses this partition.
 
     >>> import numpy as np
     >>> from asyncfl_lite.tasks.partitions import PARTITIONS
@@ -191,10 +191,10 @@ class DirichletFlgo(Partition):
 class DirichletWrap(Partition):
     """Each client draws a class mix from Dir(alpha); samples are shared (FedRevive code).
 
-    Each class is a shuffled list that clients take their counts from; one that is too short for the
-    next client is shuffled and begun again. Rounding is settled as in the authors' code: what is
-    missing is added to a random class, what is too much taken from the largest. A class with fewer
-    samples than a client's count gives all that it has, so no client holds a sample twice.
+    Each class is a shuffled list from which clients take their counts; a list with too little left for the
+    next client is shuffled and begun again. Counts are rounded as in the authors' code: missing samples are
+    added to a random class, and surplus samples are taken from the largest class. A class with fewer samples
+    than a client's count gives all that it has, so no client holds a sample twice.
 
     >>> import numpy as np
     >>> from asyncfl_lite.tasks.partitions import PARTITIONS
@@ -217,7 +217,7 @@ class DirichletWrap(Partition):
         mixes = rng.dirichlet(np.full(num_classes, self.alpha), size=num_clients)
         counts = self.rounded_counts(mixes, rng)
         held = np.minimum(counts, np.bincount(kinds))
-        ends = held.cumsum().reshape(held.shape)  # where what a client has of a class ends, in one array of all
+        ends = held.cumsum().reshape(held.shape)  # end of a client's samples of a class, in one array of all samples
         whole = np.empty(ends[-1, -1], dtype=np.int64)
         for kind in range(num_classes):
             clients = np.flatnonzero(counts[:, kind])
@@ -245,14 +245,14 @@ def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -
     """Yield chunks of clients, each as a slice, with the samples that these clients take from a class.
 
     Args:
-        samples: ``(n,)``, dealt out in random order. Where too few are left for the next client, all are shuffled and
-            dealt out again.
-        counts: how many samples each client wants, at least 1; it takes all n where it wants more.
-        rng: shuffles.
+        samples: ``(n,)`` samples, dealt out in random order. When too few are left for the next client, all are
+            shuffled and dealt out again.
+        counts: number of samples that each client wants, at least 1; a client that wants more than n takes all n.
+        rng: generator of the shuffles.
     """
     everything = rng.permutation(samples)
     size, starts, client = len(everything), [], 0
-    wanted = np.append(0, counts.cumsum())  # by those before a client
+    wanted = np.append(0, counts.cumsum())  # by all clients before each one
     following = np.searchsorted(wanted[1:], wanted[:-1] + size, side="right")
     following = np.maximum(following, np.arange(len(counts)) + 1).tolist()
     while client < len(counts):

@@ -17,8 +17,8 @@ class NoniidBiasPart(NoniidBias):
     """The data of some clients of a larger `noniid_bias` federation (KUIPER Figs. 2, 4, 7, 13).
 
     KUIPER trains single clients of a federation alone (Fig. 2), drops its slowest devices (Figs. 7 and 13), and lets
-    it grow by one of 50 slices of the data per client (Fig. 4, setup 2). With the same seed every client that is left
-    has exactly the samples that ``noniid_bias`` gives it among ``of`` clients.
+    the federation grow, with one of 50 slices of the data for each client (Fig. 4, setup 2). With the same seed, every
+    client that is left has exactly the samples that ``noniid_bias`` gives it among ``of`` clients.
 
     >>> import numpy as np
     >>> from asyncfl_lite.tasks.partitions import PARTITIONS

@@ -54,11 +54,12 @@ class Weighing:
 class Topics20Bags(Topics20):
     """Generated documents as bags of words, drawn by the seed; stand-in for 20 Newsgroups.
 
-    The documents are made as those of `topics20`, of fewer words, and a class consists of several topics. An input is
-    the document's tf-idf vector of unit length, ``(vocabulary - 3,)`` floats, shifted and scaled by the mean and
-    deviation of all its world's training vectors. So a perceptron trains in a second, and a method that makes inputs up
-    makes vectors (FedRevive's generator has two linear layers then) in place of soft prompts. The run's seed chooses
-    the world: topics, language and documents. What order and grammar tell, and which words are alike, is not in it.
+    The documents are made like those of `topics20`, with a smaller vocabulary, and a class consists of several topics.
+    An input is the document's tf-idf vector of unit length, ``(vocabulary - 3,)`` floats, shifted and scaled by the
+    mean and deviation of all its world's training vectors. So a perceptron trains in a second, and a method that
+    synthesises inputs makes vectors instead of soft prompts (FedRevive's generator then has two linear layers). The
+    run's seed chooses the world: topics, language and documents. The vectors contain no word order, no grammar, and no
+    similarity between words.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("topics20_bags")(samples=500).load()
@@ -79,7 +80,7 @@ class Topics20Bags(Topics20):
     mixture: float = Field(0.002, gt=0)
     """Concentration of the Dirichlet law of a document's topics; the topic with the most weight decides the class."""
     sides: int = Field(5, ge=1, le=50)
-    """Number of topics in a class, each with frequent words of its own, so that no single word reveals the class."""
+    """Number of topics in a class, each with its own frequent words, so that no single word reveals the class."""
     worlds: int = Field(64, ge=1, le=1024)
     """Number of worlds; the run with seed s is in world s modulo this number."""
 

@@ -1,9 +1,9 @@
 """The common part of text classification tasks: tokenisers, and a function that makes a task from texts.
 
-A text is a string, or several that belong together, such as the two of a pair. As token ids it is
-``sentence [SEP] …``, cut or padded to one length; the prediction token before it, FedRevive's and BERT's
-``[CLS]``, is the models' own (:mod:`asyncfl_lite.models.transformers`), so that a model of length 128 reads
-127 tokens here.
+A text is a string, or several that belong together, such as the two sentences of a pair. Its token ids are
+``sentence [SEP] …``, cut or padded to one length. Models add the prediction token before it (``[CLS]`` in FedRevive
+and BERT) themselves (:mod:`asyncfl_lite.models.transformers`), so a text for a model of length 128 has 127 tokens
+here.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Tokeniser:
     """Converter of texts to token ids and back.
 
     Attributes:
-        model: of the library `tokenizers`.
-        ids: its special tokens.
+        model: the tokeniser of the library `tokenizers`.
+        ids: ids of its special tokens.
     """
 
     model: Tokenizer
@@ -58,7 +58,7 @@ class Tokeniser:
     def __call__(self, texts: Sequence[Text], length: int) -> Tensor:
         """Return ``(n, length)`` int64 ids: a separator after each sentence, then cut or padded.
 
-        A text that is too long loses its end, not the last separator.
+        A text that is too long loses its end, but keeps a separator as its last token.
         """
         sentences = [sentence for text in texts for sentence in text]
         encoded = iter(self.model.encode_batch_fast(sentences, add_special_tokens=False))
@@ -78,13 +78,13 @@ class Tokeniser:
 def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Tokeniser:
     """Train a small lower-case byte-pair tokeniser on ``texts``; the same texts give the same one.
 
-    It is kept in the cache folder, and read from there the next time; a folder that can't be written to is no
-    error.
+    The tokeniser is kept in the cache folder, and read from there the next time. It is not an error if that folder
+    cannot be written to.
 
     Args:
-        name: of the task, for the file.
-        texts: what it learns from.
-        vocabulary: most tokens that it may have.
+        name: the task's name, for the file name.
+        texts: the texts on which it is trained.
+        vocabulary: largest number of its tokens.
     """
     with needs("text", "a tokeniser"):
         from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
@@ -111,7 +111,7 @@ def pretrained_tokeniser(checkpoint: str, download: bool) -> Tokeniser:
 
     Raises:
         DataError: when the checkpoint is not available.
-        MissingLibraryError: for ``minilm`` without its package.
+        MissingLibraryError: for ``minilm``, when its package is not installed.
     """
     tokeniser, ids = checkpoint_tokens(checkpoint, download)
     model = tokeniser.backend_tokenizer
@@ -125,7 +125,7 @@ class TextTask(Task):
     """A task that classifies texts: inputs ``(n, L)`` int64 token ids.
 
     Attributes:
-        decode: one text's ``(L,)`` token ids to a string, or None.
+        decode: function from one text's ``(L,)`` token ids to a string, or None.
     """
 
     decode: Callable[[Tensor], str] | None = None
@@ -163,16 +163,16 @@ def text_task(
 ) -> TextTask:
     """Make a task from texts and their classes.
 
-    Its unlabelled sets: ``cross``, other texts; ``natural``, texts of its own kind that no client has, or else
-    training texts that lack three tokens in ten; ``synthetic``, what a chain writes in which each token follows
-    the one before it as in the training texts.
+    Its unlabelled sets are ``cross``, other texts; ``natural``, texts of the same kind that no client has or, if there
+    are none, training texts that lack three tokens in ten; and ``synthetic``, texts from a Markov chain in which each
+    token follows the one before it as in the training texts.
 
     Args:
-        name: as configurations call it.
-        tokeniser: turns texts into ids.
-        length: tokens that a model reads, its prediction token included.
+        name: the task's name in configurations.
+        tokeniser: the tokeniser of the texts.
+        length: number of tokens that a model reads, including its prediction token.
         train, test: texts and labels.
-        cross: returns other texts.
+        cross: function that returns other texts.
         natural: texts for the natural set, if there are any.
         about: the task's other fields.
     """

@@ -1,9 +1,9 @@
 """Next-character prediction by role: Shakespeare's plays (LEAF, Caldas et al. 2018; KUIPER §4) and a stand-in.
 
-A role's text is cut into windows that follow each other, each of L characters and the L that come one later: the
-model predicts at every place, where LEAF shifts its window of 80 by one character and predicts one. The first
-four fifths of each role's windows are for training, the last are for testing. Roles with little text are no
-clients: what they say is the unlabelled set ``natural``.
+A role's text is cut into windows that follow each other. A sample has the L characters of a window as inputs and the L
+characters one position later as labels, so the model predicts at every position. LEAF, instead, shifts its window of 80
+by one character and predicts one character. The first four fifths of each role's windows are for training, and the
+last are for testing. Roles with little text do not become clients; their text is the unlabelled set ``natural``.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ HOW_TO_GET = (
     "with empty lines between them, and name the folder in task_settings folder or ASYNCFL_DATA"
 )
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
-"""Token for every character that is not in the training text; its id is 0."""
+"""Token for every character that is not in an alphabet's texts; its id is 0."""
 
 
 class Alphabet:
     """The characters of a text, numbered from 1; 0 stands for any other.
 
     Args:
-        texts: whose characters they are.
+        texts: the texts that contain the characters.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -72,19 +72,19 @@ def character_task(
 ) -> SequenceTask:
     """Make a task of predicting the next character in roles' texts; the roles are the samples' owners.
 
-    Its unlabelled sets: ``cross``, another text; ``natural``, other roles' texts; ``synthetic``, what a chain
-    writes in which each character follows the three before it as in the training windows.
+    Its unlabelled sets are ``cross``, another text; ``natural``, other roles' texts; and ``synthetic``, texts from a
+    Markov chain in which each character follows the three before it as in the training windows.
 
     Args:
-        name: as configurations call it.
+        name: the task's name in configurations.
         roles: role -> text, of at least five windows each.
         others: texts of roles that are not clients.
-        cross: returns another text.
-        length: L, characters in a window.
+        cross: function that returns another text.
+        length: number L of characters in a window.
         about: the task's other fields.
 
     Raises:
-        ConfigError: when there are no such roles.
+        ConfigError: when there are no roles, or one has fewer than five windows.
     """
     alphabet = Alphabet(roles.values())
     windows = [alphabet.windows(text, length) for text in roles.values()]
@@ -124,10 +124,10 @@ def character_task(
 def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
     """Return each role's speeches, joined by line breaks, and the number of characters in its blocks.
 
-    The name at the head of a block counts too.
+    The number includes the name at the head of a block.
 
     Args:
-        play: blocks with an empty line between them, each a line ``SPEAKER:`` and a speech.
+        play: text of blocks with empty lines between them, each with a line ``SPEAKER:`` and a speech.
     """
     speeches: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
@@ -152,7 +152,7 @@ class Shakespeare(TaskSource):
     """
 
     folder: str | None = None
-    """Folder with input.txt, or with tinyshakespeare/ in it; None for ASYNCFL_DATA, else the cache folder."""
+    """Folder that contains input.txt or tinyshakespeare/; None for ASYNCFL_DATA, else the cache folder."""
     least: int = Field(2000, ge=1)
     """Number of characters that a role needs to become a client, counting its name at the head of each block."""
     length: int = Field(80, ge=2)

@@ -38,7 +38,7 @@ class MRPC(TextSource):
     """
 
     folder: str | None = None
-    """Folder of the data, or with MRPC/ in it; None for ASYNCFL_DATA, else the cache folder."""
+    """Folder of the data, or a folder that contains MRPC/; None for ASYNCFL_DATA, else the cache folder."""
     evaluation: Literal["validation", "test"] = "validation"
     """Test set: 408 of the training pairs that no client gets, with the test pairs as unlabelled set ``natural``, as in
     FedEcho's appendix; or the test pairs, with all training pairs for the clients."""
@@ -83,7 +83,7 @@ class MRPC(TextSource):
 def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
     """Read Microsoft's two files; a tenth of the training pairs of each class, 408 in all, is for validation.
 
-    GLUE's 408 follow a list that the corpus does not contain, so these are others.
+    GLUE's 408 pairs follow a list that the corpus does not contain, so these are different pairs.
     """
     from sklearn.model_selection import train_test_split
 
@@ -115,10 +115,10 @@ def read_pairs(path: Path) -> Labelled:
     """Read a file of the corpus: tab-separated with a header, no quoting.
 
     Returns:
-        Pairs of sentences, and 1 where they say the same, else 0.
+        Pairs of sentences and their labels: 1 if both sentences say the same, else 0.
 
     Raises:
-        DataError: naming the line that is not as it should be.
+        DataError: when the file is not in this format; the message says what is wrong.
     """
     texts, labels = list[tuple[str, ...]](), list[int]()
     with reading(path, "UTF-8 text of tab-separated columns"), path.open(encoding="utf-8-sig", newline="") as file:

@@ -74,7 +74,7 @@ class Newsgroups20(TextSource):
     """
 
     folder: str | None = None
-    """Folder of the data, or with 20newsgroups/ in it; None for ASYNCFL_DATA, else the cache folder."""
+    """Folder of the data, or a folder that contains 20newsgroups/; None for ASYNCFL_DATA, else the cache folder."""
     remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers", "quotes")
     """Parts that are cut from the posts because they give the group away."""
     samples: int | None = Field(None, ge=20)
@@ -109,7 +109,7 @@ class Newsgroups20(TextSource):
         for part in REMOVALS:
             if part in self.remove:
                 post = REMOVALS[part](post)
-        return " ".join(post.split())[: 8 * self.length]  # tokens have half that: saves most of the time
+        return " ".join(post.split())[: 8 * self.length]  # tokens are about half as long; this saves most of the time
 
     def files(self) -> list[Path]:
         """Return the data set's folder, if it exists."""
@@ -172,7 +172,7 @@ def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
 def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, Posts]:
     """Read scikit-learn's copy; if needed and allowed, scikit-learn downloads the copy and checks its SHA-256.
 
-    What it keeps is pickled. Only the few classes that it consists of are admitted: nothing else in it is executed.
+    The copy is pickled. Only the few classes that it consists of are admitted, so nothing else in it is executed.
     """
     from sklearn.datasets import fetch_20newsgroups
 

@@ -41,10 +41,10 @@ def sentence_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Te
         download: see :func:`.from_checkpoint`.
 
     Returns:
-        ``(n, 384)`` float32, each scaled so that its entries have a mean square of 1.
+        ``(n, 384)`` float32 vectors, each scaled so that its entries have a mean square of 1.
 
     Raises:
-        MissingLibraryError: without `transformers`, or without the encoder's package.
+        MissingLibraryError: when `transformers` or the encoder's package is not installed.
     """
     with needs("text", "a checkpoint"):
         from transformers import AutoModel
@@ -66,7 +66,7 @@ def sentence_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Te
 def remembered_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Tensor:
     """Return :func:`sentence_vectors` of the texts, from the cache folder if they were computed before.
 
-    A file there that cannot be read is made again; a folder that cannot be written to is no error.
+    A cached file that cannot be read is made again; it is not an error if the folder cannot be written to.
     """
     place = _place(texts)
     if place.is_file():
@@ -89,9 +89,9 @@ class Newsgroups20Vectors(TaskSource):
 
     An input is the post's sentence vector, ``(384,)`` floats with a mean square of 1. The run's seed splits the 11,314
     training posts into clients' (80 %), validation (10 %) and unlabelled posts (10 %), and draws test posts from the
-    7,532 of the files, with replacement. Posts are read as in :class:`.Newsgroups20`, by default without headers and
-    quotations. It takes some ten minutes of one processor core to read them all; the vectors are then kept in the
-    cache folder. Their last digits depend on the processor, so the same seed gives the same bits on the same machine.
+    files' 7,532, with replacement. Posts are read as in :class:`.Newsgroups20`, by default without headers and
+    quotations. Computing all vectors takes about ten minutes on one processor core; they are then kept in the cache
+    folder. Their last digits depend on the processor, so the same seed gives the same bits on the same machine.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="newsgroups20_vectors")  # the files are read when a run starts
@@ -102,11 +102,11 @@ class Newsgroups20Vectors(TaskSource):
     title: ClassVar[str] = "20 Newsgroups, vectors of MiniLM"
 
     folder: str | None = None
-    """Folder of the data, or with 20newsgroups/ in it; None for ASYNCFL_DATA, else the cache folder."""
+    """Folder of the data, or a folder that contains 20newsgroups/; None for ASYNCFL_DATA, else the cache folder."""
     remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers", "quotes")
     """Parts that are cut from the posts because they give the group away."""
     length: int = Field(128, ge=8, le=512)
-    """Number of tokens that the encoder reads of a post, its prediction token included."""
+    """Number of tokens that the encoder reads of a post, including its prediction token."""
     samples: int | None = Field(None, ge=20)
     """Number of training posts before the split, balanced over groups; None for all."""
     test_samples: int | None = Field(None, ge=20)
@@ -127,8 +127,8 @@ class Newsgroups20Vectors(TaskSource):
         """Load the task as split for seed 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives it for other seeds.
 
         Raises:
-            DataError: in one line, when files are missing or damaged.
-            MissingLibraryError: without the encoder's package.
+            DataError: when files are missing or damaged.
+            MissingLibraryError: when the encoder's package is not installed.
         """
         posts = self._posts.load()
         _, ids = checkpoint_tokens(CHECKPOINT, self.download)

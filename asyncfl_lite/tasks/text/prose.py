@@ -1,7 +1,7 @@
 """Real English prose that ships with CPython: the chapters of the language reference that ``help()`` shows.
 
-They differ a little from one Python version to the next, so numbers on them belong to the version that a result
-records.
+The chapters differ a little from one Python version to the next, so results on them are valid for the version that they
+record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_PROSE = re.compile(r"\||[*=~^.+|-]{3,}")
 def topics() -> dict[str, str]:
     """Return the prose of each topic, with single spaces between words, sorted from longest to shortest.
 
-    Chapters contain each other: a paragraph belongs to the shortest one that has it, and to no other.
+    Some chapters contain others, so a paragraph counts only for the shortest chapter that has it.
     """
     from pydoc_data.topics import topics as chapters
 

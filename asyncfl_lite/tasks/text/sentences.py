@@ -27,13 +27,13 @@ def sentence_pairs(
 ) -> tuple[list[tuple[str, str]], list[int]]:
     """Return pairs of sentences, with label 1 if both mean the same, else 0.
 
-    Where they do not, three or all four parts of the second mean something else.
+    If they do not, three or all four parts of the second sentence mean something else.
 
     Args:
-        count: how many.
-        rng: where they come from.
-        positive: probability of 1; MRPC's share is two thirds.
-        meanings: how many of the five of each part occur.
+        count: number of pairs.
+        rng: generator from which the pairs are drawn.
+        positive: probability of label 1; MRPC's share is two thirds.
+        meanings: how many of each part's five meanings occur.
     """
     pairs, labels = [], []
     for label in (rng.random(count) < positive).astype(int).tolist():

@@ -19,16 +19,16 @@ IGNORED = -100
 class SequenceTask(Task):
     """A task in which models predict one of C classes at each of L positions: ``(n, L, C)`` logits, ``(n, L)`` labels.
 
-    A batch's predictions are the rows at the positions that :meth:`counted` names, sample after sample. That goes
-    by the inputs alone, so that it holds for unlabelled sets too; labels are ``IGNORED`` at all other positions
-    and nowhere else, which is checked here, so ``predictions(outputs, inputs)`` and ``answers(labels)`` of a
+    A batch's predictions are the rows at the positions that :meth:`counted` selects, sample after sample. This
+    selection depends only on the inputs, so it works for unlabelled sets too. Labels are ``IGNORED`` at all other
+    positions and nowhere else, which is checked here. So ``predictions(outputs, inputs)`` and ``answers(labels)`` of a
     labelled batch have the same m rows in the same order. A subclass with another rule overrides :meth:`counted`.
 
     Attributes:
         inputs: ``(n, L)`` int64 token ids.
         labels: ``(n, L)`` int64 in [0, C), or ``IGNORED``.
-        padding: token id that fills a sequence up, or None where all sequences are full.
-        decode: one sequence's ``(L,)`` token ids to text, or None.
+        padding: token id that fills up a sequence, or None if all sequences are full.
+        decode: function from one sequence's ``(L,)`` token ids to text, or None.
 
     Raises:
         DataError: when labels do not fit :meth:`counted`.
@@ -52,7 +52,7 @@ class SequenceTask(Task):
     def counted(self, inputs: Tensor) -> Tensor:
         """Return an ``(n, L)`` boolean mask of the tokens whose predictions count: all but padding.
 
-        ``(n, L, E)`` embeddings in their place have no padding.
+        If ``inputs`` are ``(n, L, E)`` embeddings, nothing is padding.
         """
         if self.padding is None or inputs.is_floating_point():
             return torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)

@@ -1,7 +1,8 @@
 """Text tasks that train only on the snippets from which soft prompts start (FedRevive §3.2, leakage check).
 
-A model trained on the snippets in one place, and tested on the real texts, shows how much of the task they give
-away. In the paper a language model of 1B parameters writes them, and such a model reaches 48.08%.
+A model that is trained on the snippets alone, without a federation, and tested on the real texts shows how much of the
+task the snippets give away. In the paper, a language model of 1B parameters writes the snippets, and a model trained on
+them reaches 48.08%.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ HOW_TO_GET = (
 class Topics20Snippets(Topics20):
     """Documents on topics other than those of `topics20`, tested on its test set.
 
-    They are those of its cross set, labelled with their topics.
+    The documents are on the topics of its set ``cross``, and each is labelled with its topic.
 
-    They share only common words with the test documents, so chance, one in twenty, is to be expected.
+    They share only common words with the test documents, so we expect the accuracy of chance, one in twenty.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("topics20_snippets")(snippets=200).load()
@@ -78,10 +79,10 @@ class Newsgroups20Snippets(Newsgroups20):
 def read_snippets(path: Path, num_classes: int) -> Posts:
     """Read the texts and labels of a file with one JSON object per line.
 
-    Each text begins with a blank line, for what precedes a post's first blank line is its header.
+    Each text is returned after a blank line, because everything before a post's first blank line is its header.
 
     Raises:
-        DataError: in one line, when a line is none, or there are none.
+        DataError: when a line is not a snippet, or there are no snippets.
     """
     texts, labels = [], []
     for number, line in enumerate(text_of(path).splitlines(), 1):

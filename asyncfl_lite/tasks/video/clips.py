@@ -30,7 +30,7 @@ DECODED = r".*-\d+x\d+-[0-9a-f]{12}[.](npy|json)"
 """Names of the files that hold decoded clips."""
 
 MOST_WARNINGS = 10
-"""Largest number of unreadable clips that get a warning of their own."""
+"""Largest number of unreadable clips that each get a warning."""
 
 
 class Clip(NamedTuple):
@@ -44,9 +44,9 @@ class Decoded(NamedTuple):
     """The readable clips of a list, as tensors.
 
     Attributes:
-        clips: ``(n, 3, T, side, side)`` normalised.
-        labels: ``(n,)`` int64.
-        skipped: path -> why, of the clips that are not among them.
+        clips: ``(n, 3, T, side, side)`` normalised clips.
+        labels: ``(n,)`` int64 labels.
+        skipped: path -> reason, for each clip that could not be read.
     """
 
     clips: Tensor
@@ -57,19 +57,19 @@ class Decoded(NamedTuple):
 def decode_clip(path: Path, frames: int, side: int) -> np.ndarray:
     """Return ``frames`` evenly spaced frames of a video, the middle square of each.
 
-    The shorter side is scaled to ``side``. A video with fewer frames shows some of them several times.
+    The shorter side is scaled to ``side``. If a video has fewer frames, some of them are repeated.
 
     Args:
-        path: of the file.
-        frames: T.
-        side: in pixels.
+        path: path of the file.
+        frames: number T of frames.
+        side: side of a frame in pixels.
 
     Returns:
-        ``(3, T, side, side)`` uint8, red, green, blue.
+        ``(3, T, side, side)`` uint8 frames; colours are in the order red, green, blue.
 
     Raises:
-        DataError: when any part of the video cannot be decoded; the reason only, without the path.
-        MissingLibraryError: without PyAV.
+        DataError: when any part of the video cannot be decoded; the message is only the reason, without the path.
+        MissingLibraryError: when PyAV is not installed.
     """
     av = _pyav()
     try:
@@ -106,18 +106,18 @@ def read_clips(
     """Return the clips as tensors, from the cache if they were decoded before.
 
     Args:
-        clips: what to read.
-        videos: the folder that their paths start in.
-        cache: the folder of what was decoded: an array and a list of what could not be, for each list of
-            clips, size of files, ``frames`` and ``side``.
-        name: what they are, for the bar and the cache's file names.
-        frames: T.
-        side: in pixels.
-        dtype: of the tensors.
+        clips: the clips to read.
+        videos: the folder to which their paths are relative.
+        cache: the folder of decoded clips. It has an array, and a list of unreadable clips, for each combination of a
+            list of clips, their files' sizes, ``frames`` and ``side``.
+        name: name of the clips, for the progress bar and the cache's file names.
+        frames: number T of frames in a clip.
+        side: side of a frame in pixels.
+        dtype: type of the tensors.
 
     Raises:
-        DataError: when none can be read, or the cache cannot be written.
-        MissingLibraryError: without PyAV.
+        DataError: when no clip can be read, or the cache cannot be written.
+        MissingLibraryError: when PyAV is not installed.
     """
     sizes = [(videos / clip.path).stat().st_size if (videos / clip.path).is_file() else -1 for clip in clips]
     listed = json.dumps([[clip.path for clip in clips], sizes, frames, side])

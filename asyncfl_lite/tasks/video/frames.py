@@ -31,7 +31,8 @@ class MovingDigitsFrames(MovingDigits):
     title: ClassVar[str] = "movingdigits_frames"
 
     frames: int = Field(RECORDED_FRAMES, ge=1, le=RECORDED_FRAMES)
-    """Number of frames, from the middles of equal parts, as in tasks with real videos. One frame shows no direction."""
+    """Number of frames, from the middles of equal parts of a clip, as in tasks with real videos. A single frame shows
+    no direction."""
 
     def load(self) -> Task:
         """Load the task; if the seed splits the digits, they are split as for seed 0."""

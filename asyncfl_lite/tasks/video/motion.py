@@ -27,16 +27,16 @@ DIAGONAL = {"down right": (1, 1), "up left": (-1, -1), "down left": (-1, 1), "up
 def moving(images: Tensor, steps: np.ndarray, frames: int, rng: np.random.Generator) -> Tensor:
     """Return clips in which each image crosses a black field twice its size in a straight line.
 
-    Halfway through the clip the image is within an eighth of its side of the field's middle.
+    Halfway through the clip, the image is within an eighth of its side of the field's middle.
 
     Args:
-        images: ``(n, C, side, side)``.
-        steps: ``(n, 2)`` pixels right and down from a frame to the next; places are rounded.
-        frames: T.
-        rng: draws where an image is halfway.
+        images: ``(n, C, side, side)`` images.
+        steps: ``(n, 2)`` pixels right and down from one frame to the next; positions are rounded.
+        frames: number T of frames.
+        rng: generator that draws each image's position halfway through the clip.
 
     Returns:
-        ``(n, C, T, 2 side, 2 side)``.
+        ``(n, C, T, 2 side, 2 side)`` clips.
     """
     count, _, side, _ = images.shape
     halfway = side // 2 + rng.integers(-(side // 8), side // 8 + 1, (count, 2))
@@ -44,7 +44,7 @@ def moving(images: Tensor, steps: np.ndarray, frames: int, rng: np.random.Genera
     corner = torch.from_numpy(np.rint(halfway[:, None] + time[:, None] * steps[:, None]).astype(np.int64))
     seen = torch.arange(2 * side) - corner[..., None]  # (n, T, 2, 2 side): which column and row of the image
     columns, rows = (seen.clamp(-1, side) + 1).unbind(2)
-    framed = functional.pad(images, (1, 1, 1, 1))  # what lies outside the image is its black frame
+    framed = functional.pad(images, (1, 1, 1, 1))  # pixels outside the image are taken from this black border
     which = torch.arange(count)[:, None, None, None]
     return framed[which, :, rows[..., :, None], columns[..., None, :]].permute(0, 4, 1, 2, 3).contiguous()
 
@@ -74,12 +74,12 @@ def strokes_moving(side: int, count: int, frames: int, rng: np.random.Generator)
 def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Return random clips as other recordings might show them: zoomed, mirrored, played backwards.
 
-    The part that is seen takes 60% to 100% of each side, one time in two the clip is mirrored, one in four it
-    runs backwards.
+    The part that is seen takes 60% to 100% of each side. A clip is mirrored with probability 1/2, and runs backwards
+    with probability 1/4.
 
     Args:
-        clips: ``(n, C, T, side, side)``.
-        count: may be larger than n.
+        clips: ``(n, C, T, side, side)`` clips.
+        count: number of clips to return; may be larger than n.
         rng: the server's stream.
     """
     chosen, side = sample(clips, count, rng), clips.shape[-1]
@@ -117,14 +117,14 @@ class MovingDigits(TaskSource):
     """Number of test clips, equally many per class, of digits that no training clip shows."""
 
     split: Split = "fixed"
-    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.parts.Split`. Either way, the digits in test clips
-    and in those for pre-training are the same for all seeds."""
+    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.parts.Split`. Either way, the digits for test
+    clips and those for pre-training are taken from the same sets for all seeds."""
 
     def load(self) -> Task:
         """Load the task; if the seed splits the digits, they are split as for seed 0.
 
-        The digits in the test clips, in the clients' and in those for pre-training are three disjoint sets, the
-        same in every run.
+        The digits in the test clips, in the clients' clips and in the clips for pre-training are taken from three
+        disjoint sets, the same in every run.
         """
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)

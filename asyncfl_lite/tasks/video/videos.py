@@ -1,6 +1,6 @@
 """Video: clips of human actions, read from folders of video files and their authors' split files.
 
-KUIPER (§4) fine-tunes on HMDB51 (8 frames per clip) and UCF101 (32 frames) what it distilled on Kinetics. The
+KUIPER (§4) distils a model on Kinetics and fine-tunes it on HMDB51 (8 frames per clip) and UCF101 (32 frames). The
 stand-in for all three is in :mod:`asyncfl_lite.tasks.video.motion`.
 """
 
@@ -34,8 +34,8 @@ __all__ = ["HMDB51", "UCF101", "Kinetics", "MovingDigits"]
 class VideoFolder(TaskSource):
     """Abstract base of data sets of video files, read with the split files that their authors publish.
 
-    Nothing is downloaded: the videos come in archives of up to hundreds of GB that need other programs. What is
-    decoded is kept on disk, so that only the first load takes long.
+    Nothing is downloaded: the videos come in archives of up to hundreds of GB that need other programs. Decoded clips
+    are kept on disk, so that only the first load takes long.
     """
 
     title: ClassVar[str]
@@ -211,7 +211,7 @@ class Kinetics(VideoFolder):
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
         """Read train.csv and val.csv; videos lie in train/ and val/, with or without a folder for each class.
 
-        Many of the videos that the files list are no longer available: those are skipped like unreadable ones.
+        Many of the videos that the files list are no longer available; these are skipped like unreadable ones.
         """
         rows = {}
         for kind in ("train", "val"):
@@ -265,7 +265,7 @@ def class_of(name: str, names: list[str], path: Path) -> int:
     """Return the index of class ``name`` in ``names``.
 
     Raises:
-        DataError: naming the file that has a class which is not among ``names``.
+        DataError: when ``name`` is not among ``names``; the message names the file that has it.
     """
     if name not in names:
         raise DataError(f"{path}: class {name!r} is not among the {len(names)} that are known")
