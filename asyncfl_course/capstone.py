@@ -63,7 +63,7 @@ _entered: dict[str, str] = {}
 def enter(file: str | Path) -> Any:
     """Read a method from its file, as the league does, and check it against the league's rules.
 
-    A file that was changed since it was entered is read anew.
+    If the file has changed since it was last entered, it is read again.
 
     Returns:
         The entry: ``name``, ``method`` (its class), ``grid``, and ``digest``, eight digits of the file's code.
@@ -99,15 +99,16 @@ def bench(
     Args:
         method: its class.
         invariants: functions of a server that was just started on the bench.
-        changes: name of a copy -> a text that stands once in the class, and what the copy has in its place.
+        changes: name of a copy -> a piece of the class's source that occurs exactly once, and its replacement in the
+            copy.
         settings: options of the servers.
 
     Returns:
-        A row for the healthy server and one for each copy, a column for each invariant: whether it is True with all
-        settings. An ill copy that stops is noticed, so it counts as False.
+        One row for the healthy server and one for each copy, and one column for each invariant. A value says whether
+        the invariant is True with all settings. If a copy raises an error, its bug is noticed, so the value is False.
 
     Raises:
-        ConfigError: a text does not stand there exactly once.
+        ConfigError: a piece to replace does not occur exactly once in the class.
     """
     tests = list(invariants)
     try:
@@ -157,12 +158,12 @@ class Outcome:
 
     Attributes:
         plan: the plan.
-        digest: of its seal.
-        seeds: those that the seal has drawn.
+        digest: the SHA-256 digest of its seal.
+        seeds: the seeds that were drawn from the seal.
         verdict: as in :class:`asyncfl_course.referee.Verdict`.
-        differences: first minus second, in points, by seed; empty where there is no verdict.
-        mean, low, high: of the differences; NaN where there is no verdict.
-        because: why there is no verdict; else empty.
+        differences: first minus second, in points, by seed; empty if there is no verdict.
+        mean, low, high: mean of the differences, and the limits of its interval; NaN if there is no verdict.
+        because: the reason if there is no verdict; otherwise empty.
     """
 
     plan: Plan

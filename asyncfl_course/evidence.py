@@ -67,7 +67,7 @@ def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:
     Args:
         study: such as ``fedecho-overlaid_mnist``.
         method: such as ``fedbuff``.
-        column: ``tuned``, or ``printed``: the server's settings are fixed.
+        column: ``tuned``, or ``printed``, in which the server's settings are fixed.
 
     Returns:
         point (the combination, as JSON), seed, last5_accuracy and final_accuracy (fractions; NaN where the run
@@ -91,7 +91,7 @@ def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
 
     Args:
         paper: as in :func:`evidence`.
-        column: ``tuned``, or what the column with a fixed server is called for this paper: ``rate 1`` for FedEcho,
+        column: ``tuned``, or this paper's name for the column with fixed server settings: ``rate 1`` for FedEcho,
             KUIPER and FedADT, ``printed server rate`` for FedRevive, ``fixed server rate`` for the league.
         tier: where it is recorded.
 
@@ -114,12 +114,12 @@ def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = A
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
-        column: ``tuned``, or the other one of its paper; see :func:`in_column`.
+        column: ``tuned``, or the paper's other column; see :func:`in_column`.
         tier: where it is recorded.
-        number: of a run's summary; by default the mean of its last five tests, a fraction.
+        number: name of the number in a run's summary; by default the mean accuracy of its last five tests, a fraction.
 
     Raises:
-        ResultError: it is not recorded.
+        ResultError: the cell is not recorded.
     """
     measured = in_column(paper_of(cell), column, tier)
     found = measured.by_seed(cell, number)
@@ -132,18 +132,18 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
     """Compare two recorded cells by the report's rule, and return the result as one line of text.
 
     The line has both means with deviations in percent, their difference in points (paired by seed) with its interval,
-    the number of seeds, and the verdict on "the first lies above the second". Where a cell has rates that were searched elsewhere, its
-    mean is marked and the verdict is "borrowed": the comparison decides nothing.
+    the number of seeds, and the verdict on "the first lies above the second". If a cell's rates were searched
+    elsewhere, its mean is marked and the verdict is "borrowed", because the comparison decides nothing.
 
     Args:
-        better: the cell that shall be above.
-        worse: the other.
-        margin: by more than which, a fraction.
+        better: the cell that should be above.
+        worse: the cell that should be below.
+        margin: the difference that ``better`` must exceed, as a fraction.
         column: as in :func:`in_column`.
         tier: where they are recorded.
 
     Raises:
-        ResultError: one of them is not recorded.
+        ResultError: one of the cells is not recorded.
 
     Example:
         >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
@@ -169,16 +169,16 @@ def differences(
     """Return one method's lead in final accuracy over each of several others, in several settings.
 
     Args:
-        first: the method whose leads these are, such as ``fedadt``.
-        others: methods beside it.
-        places: what to call a place -> its cells without their last part, the method.
+        first: the method whose leads are wanted, such as ``fedadt``.
+        others: the methods that it is compared with.
+        places: name of a setting -> the names of its cells without their last part, which is the method.
         column: as in :func:`in_column`.
         tier: where they are recorded.
 
     Returns:
-        One row per place and other method: place, other, mean, low and high (points, paired by seed, with the interval
-        that claims have), seeds, verdict (on "the first lies above the other"; "borrowed" where a cell has rates that
-        were searched elsewhere). :func:`.plot_differences` draws it.
+        One row per setting and other method: place (the setting's name), other, mean, low and high (in points, paired
+        by seed, with the same interval as for claims), seeds, verdict (on "the first lies above the other"; "borrowed"
+        if a cell's rates were searched elsewhere). :func:`.plot_differences` draws this table.
 
     Raises:
         ResultError: one of the cells is not recorded.
@@ -203,20 +203,21 @@ def leads(
     """Return a recorded cell's lead over another in successive windows of training.
 
     Args:
-        first: the one whose lead it is.
-        second: the other.
-        over: what is cut into windows, up to where the second ends: ``version``, ``time`` or ``updates``.
-        windows: how many, equally long.
+        first: the cell whose lead is wanted.
+        second: the cell that it is compared with.
+        over: the axis that is cut into windows, up to the end of the second cell's longest run: ``version``, ``time``
+            or ``updates``.
+        windows: number of windows, which are equally long.
         column: as in :func:`in_column`.
         tier: where they are recorded.
 
     Returns:
         One row per window: until (its end), first and second (mean accuracies over its tests and seeds, percent), mean,
-        low and high (of the lead, points; paired by seed, with the interval that claims have), seeds. A seed without
-        a test in the window is left out of it.
+        low and high (of the lead, in points; paired by seed, with the same interval as for claims), seeds. A seed
+        without a test in the window is left out of that window.
 
     Raises:
-        ResultError: one of them is not recorded.
+        ResultError: one of the cells is not recorded.
 
     Example:
         >>> found = leads(*(f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff")))

@@ -1,7 +1,7 @@
 """Exercises that check an answer at once; for a wrong function, the message shows an input on which it fails.
 
-A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` where it is wrong. It
-stands in a module of :mod:`asyncfl_course.checkers`, one per lesson::
+A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` if the answer is wrong.
+Checkers are in :mod:`asyncfl_course.checkers`, which has one module per lesson::
 
     @exercise("07.1", "The mixing weight of a batch")
     def mixing_weight(answer):
@@ -31,8 +31,9 @@ class Wrong(Exception):
     """Raised for a wrong answer; the message says what is wrong, and for which input.
 
     Attributes:
-        nudge: told in place of the message at a first wrong constant; it does not give the answer away.
-        found: what a function gave on which input, for the table of known mistakes; None where nothing was called.
+        nudge: shown instead of the message at the first wrong answer that is not a function; it does not give the
+            right answer away.
+        found: the function's input and wrong result, for the table of known mistakes; None if no function was called.
     """
 
     def __init__(self, message: str, nudge: str = "", found: Found | None = None) -> None:
@@ -52,7 +53,7 @@ class Exercise:
         id: the lesson's number, a dot, and the exercise's number in it, such as ``07.1``.
         title: a few words.
         checker: raises :class:`Wrong` for an answer that is wrong, and ``NotImplementedError`` for one that is not
-            finished; what it returns is told to who is right.
+            finished; the text that it returns is shown to a reader whose answer is right.
     """
 
     id: str
@@ -65,10 +66,10 @@ class Checked:
     """The result of checking an answer, which is truthy if the answer is right.
 
     Attributes:
-        exercise: which.
-        state: "right", "wrong", or "open" while the stub stands.
+        exercise: the exercise.
+        state: "right", "wrong", or "open" if the stub has not been replaced.
         message: what to tell the reader.
-        guess: false for an answer of the wrong form.
+        guess: False for an answer of the wrong form.
     """
 
     exercise: Exercise
@@ -96,11 +97,11 @@ class Attempt(NamedTuple):
     """One checked answer.
 
     Attributes:
-        id: of the exercise.
-        answer: what was given.
-        state: what became of it, as in :class:`Checked`.
-        at: when, in seconds of a clock that only rises.
-        guess: false for an answer of the wrong form.
+        id: the exercise's id.
+        answer: the reader's answer.
+        state: the result, as in :class:`Checked`.
+        at: when it was checked, in seconds of a monotonic clock.
+        guess: False for an answer of the wrong form.
     """
 
     id: str
@@ -111,7 +112,7 @@ class Attempt(NamedTuple):
 
 
 AGAIN = "and run this cell again."
-MORE = "Think again; a second wrong answer is told more."
+MORE = "Think again; after a second wrong answer you will be told more."
 CODE = re.compile(r"`([^`]*)`")
 _ATTEMPTS: list[Attempt] = []
 _EXERCISES: dict[str, Exercise] = {}
@@ -151,9 +152,10 @@ def check(id: str, answer: Any) -> Checked:
         answer: what the exercise asks for: a function, a number, a configuration.
 
     Returns:
-        Right; wrong, with the input on which; or open, where the answer still raises ``NotImplementedError`` or is
-        ``...``. An error inside the answer is wrong, and is named. A constant is not told before a second wrong answer.
-        In a learner's folder the result is kept, see :func:`asyncfl_course.progress.progress`.
+        Right; wrong, with an input that shows it; or open, if the answer still raises ``NotImplementedError`` or is
+        ``...``. If the answer raises another error, it is wrong, and the message names the error. Unless the exercise
+        asks for a function, the right answer is not given away before a second wrong one. In a learner's folder the
+        result is kept, see :func:`asyncfl_course.progress.progress`.
 
     Raises:
         AsyncFLError: there is no such exercise.

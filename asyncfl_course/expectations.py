@@ -31,8 +31,8 @@ def several(answer: Any, count: int, asked: str) -> list[Any]:
 
     Args:
         answer: the reader's.
-        count: how many are asked for.
-        asked: the message if it is something else.
+        count: the expected number of members.
+        asked: the message if the answer is something else.
     """
     members = plain(answer)
     in_form(isinstance(members, tuple | list) and len(members) == count, asked)
@@ -78,7 +78,7 @@ def call(answer: Callable, *inputs: Any) -> Any:
     """Call a reader's function on these inputs and return its result.
 
     Raises:
-        Wrong: it is no function, or it returns nothing.
+        Wrong: it is not a function, or it returns nothing.
         NotImplementedError: it is still the stub.
     """
     if not callable(answer):
@@ -118,11 +118,11 @@ def expect_close(
         answer: a function that is called with ``inputs``, or a value.
         inputs: arguments of the function; None where ``answer`` is a value.
         wanted: a number, or numbers of any shape.
-        because: what to think of, for the reader. At a first wrong constant it stands without the value that is right,
-            so it must not tell it.
+        because: a hint for the reader. At the first wrong answer that is not a function, the hint is shown without the
+            right value, so it must not give that value away.
         atol: absolute tolerance.
         rtol: relative tolerance.
-        called: what the value is called, where it is a part of what a function gave.
+        called: the value's name in messages, if the value is a part of a function's result.
         of: the arguments of that function, for the table of known mistakes.
     """
     given, what = _given(answer, inputs)

@@ -1,7 +1,7 @@
 """The progress file in a learner's folder, which stores solved exercises and answered questions.
 
-A folder is a learner's if it has a file ``progress.json``, as the one that ``make student`` writes. In any other folder
-nothing is written.
+A folder is a learner's if it has a file ``progress.json``, as the folder that ``make student`` writes has. In any other
+folder, nothing is written.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def file() -> Path | None:
 def read() -> dict[str, Any]:
     """Read the progress file's results of exercises, by id, and of recall questions, by lesson.
 
-    ``exercises`` holds each one's state, the number of wrong answers before it was solved, and the date. A file that
-    cannot be read counts as empty; the next note replaces it.
+    ``exercises`` holds, for each exercise, its state, the number of wrong answers before it was solved, and the date. A
+    file that cannot be read counts as empty, and the next result replaces it.
     """
     empty: dict[str, Any] = {"exercises": {}, "recall": {}}
     if (path := file()) is None:

@@ -2,9 +2,9 @@
 
 from asyncfl_course import lessons
 
-lessons.check("07.1", mixing_weight)     # right, or on which input it is wrong
+lessons.check("07.1", mixing_weight)     # right, or an input on which it is wrong
 lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
-lessons.progress()                       # what is solved
+lessons.progress()                       # which exercises are solved
 lessons.recall("08")                     # three questions about lesson 06
 """
 

@@ -25,7 +25,7 @@ class Minutes(NamedTuple):
 
     Attributes:
         reading: minutes to read prose and code.
-        exercises: minutes that its exercises say they take.
+        exercises: minutes for its exercises, as the lesson states them.
     """
 
     reading: int
@@ -44,7 +44,7 @@ def minutes(book: NotebookNode, core: bool = False) -> Minutes:
 
     Args:
         book: the notebook.
-        core: leave out the sections whose heading has the tag ``optional``.
+        core: whether to leave out the sections whose headings have the tag ``optional``.
 
     Example:
         >>> import nbformat

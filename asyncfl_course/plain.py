@@ -13,10 +13,10 @@ class Found(NamedTuple):
     """A wrong result of a reader's function, with its inputs and the right result.
 
     Attributes:
-        says: the input, what came back and what was expected, in a sentence.
-        inputs: what the function was called with.
-        given: what it gave.
-        wanted: what is right.
+        says: a sentence with the input, the result and the expected result.
+        inputs: the function's arguments.
+        given: the function's result.
+        wanted: the right result.
     """
 
     says: str

@@ -16,8 +16,8 @@ class Progress:
 
     Attributes:
         lessons: lesson -> its exercises: id -> "right", "wrong" or "open".
-        recalled: lesson -> how many of its three questions were answered rightly.
-        where: what it was read from, a sentence.
+        recalled: lesson -> number of its three questions that were answered correctly.
+        where: a sentence that says where the progress is kept.
     """
 
     lessons: dict[str, dict[str, str]]
@@ -64,8 +64,8 @@ class Progress:
 def progress() -> Progress:
     """Return which exercises are solved (✓), tried (✗) or open (·), lesson by lesson.
 
-    In a learner's folder, the one that ``make student`` writes, this is read from its ``progress.json``, and so holds
-    over all sessions. Elsewhere it shows what this notebook has checked since it was started.
+    In a learner's folder, which ``make student`` writes, the progress is read from ``progress.json``, so it covers all
+    sessions. Elsewhere it covers the answers that this notebook has checked since its kernel was started.
 
     Example:
         >>> from asyncfl_course import lessons

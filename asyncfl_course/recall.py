@@ -25,7 +25,7 @@ class Item:
         asks: the question.
         options: three answers, in the order in which they are shown.
         right: the letter of the right one.
-        because: told afterwards.
+        because: the explanation that is shown afterwards.
     """
 
     asks: str
@@ -42,7 +42,7 @@ class Recall:
         lesson: the lesson that is asked about, such as ``06``.
         asked_in: the lesson that asks, such as ``08``.
         items: the questions.
-        said: the letters that were given; empty while nothing was answered.
+        said: the letters that were given; empty if nothing has been answered.
     """
 
     lesson: str
@@ -86,10 +86,10 @@ def recall(lesson: str, *letters: str) -> Recall:
 
     Args:
         lesson: the number of the lesson that you begin, such as ``08``, which asks about lesson 06.
-        letters: ``a``, ``b`` or ``c`` for each question; none to be asked.
+        letters: ``a``, ``b`` or ``c`` for each question; without any letters, the questions are asked.
 
     Raises:
-        AsyncFLError: for a lesson that has none two before it, and for other letters.
+        AsyncFLError: for a lesson without a lesson two before it, and for other letters.
 
     Example:
         >>> from asyncfl_course import lessons

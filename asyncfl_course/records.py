@@ -1,6 +1,6 @@
 """Names that the course imports from the reproduction: records, the rule that judges them, and verdicts.
 
-No other module of this package imports ``asyncfl_reproduction``; a contract in ``pyproject.toml`` holds that.
+No other module of this package imports ``asyncfl_reproduction``; a contract in ``pyproject.toml`` enforces this.
 """
 
 from asyncfl_reproduction import statistics as rule

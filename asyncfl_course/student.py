@@ -1,8 +1,8 @@
 """The learner's edition: ``make student`` writes lessons to work on (``student/``) and solved ones (``solutions/``).
 
-In ``student/`` what answers a guess is out of sight: from an exercise that asks for one to the end of its section,
-outputs are cleared and text is folded. Solutions are taken out; a link leads to the solved lesson. Hints stay. Both
-stand beside ``notebooks/``, so a lesson finds the same files and runs alike in all three.
+In ``student/``, nothing reveals the answer to a guess: from an exercise that asks for one to the end of its section,
+outputs are cleared and text is folded. Solutions are replaced by a link to the solved lesson. Hints stay. Both folders
+are beside ``notebooks/``, so a lesson finds the same files and runs in the same way in all three.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
     """Return a lesson without its solutions, and with the answers to its guesses hidden.
 
     Args:
-        lesson: a notebook; it stays as it is.
+        lesson: a notebook, which is not changed.
         name: its file name, for the links to the solved lesson.
     """
     book = nbformat.from_dict(lesson)
@@ -69,7 +69,7 @@ def write(root: Path) -> tuple[list[str], list[str]]:
         root: the repository's folder.
 
     Returns:
-        The names of the lessons that were written, and of those that were left, as the learner works in them.
+        The names of the lessons that were written, and of those that were left because the learner has changed them.
     """
     student, solutions = root / LEARNER, root / SOLVED
     for folder in (student, solutions):
@@ -134,7 +134,7 @@ def main() -> int:
     written, left = write(root)
     print(f"{LEARNER}/: {len(written)} lessons to work in, {SOLVED}/: all of them solved.")
     if left:
-        print(f"Left as you have them: {', '.join(left)}. Delete or rename one to get it anew.")
+        print(f"Left as you have them: {', '.join(left)}. Delete or rename one to get a fresh copy.")
     print(f"Begin with {LEARNER}/00_start_here.ipynb.")
     return 0
 

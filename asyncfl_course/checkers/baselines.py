@@ -30,10 +30,10 @@ def hinge(answer: Any) -> None:
 def cached_direction(answer: Any) -> None:
     """Compare the answer with CA²FL's direction and cache in four rounds, the last one with an unchanged update."""
     rounds = {
-        "the first round": ([(0, (0.4, 0.0)), (1, (0.0, 0.8))], "with an empty cache v is the buffer's mean"),
-        "the second": ([(0, (0.2, 0.2)), (2, (0.6, -0.4))], "v = mean of all rows + mean of (delta − its old row)"),
-        "the third": ([(1, (0.2, 0.4)), (2, (0.0, 0.0))], "the cached mean is over all N clients, even silent ones"),
-        "one with nothing new": ([(1, (0.2, 0.4))], "no update has changed, so v is the cached mean"),
+        "round 1": ([(0, (0.4, 0.0)), (1, (0.0, 0.8))], "with an empty cache v is the buffer's mean"),
+        "round 2": ([(0, (0.2, 0.2)), (2, (0.6, -0.4))], "v = mean of all rows + mean of (delta − its old row)"),
+        "round 3": ([(1, (0.2, 0.4)), (2, (0.0, 0.0))], "the cached mean is over all N clients, even silent ones"),
+        "round 4": ([(1, (0.2, 0.4))], "no update has changed, so v is the cached mean"),
     }
     cache = torch.zeros(3, 2, dtype=torch.float64)
     for name, (sent, why) in rounds.items():

@@ -98,7 +98,7 @@ def seeds(answer: Any) -> None:
         wanted = next(
             count for count in range(3, 1000) if chance("above", claimed / 2, claimed, deviation, count, 0.95) >= 0.8
         )
-        because = "half of the claim is the margin, the level is 0.95, and three seeds are the fewest"
+        because = "the margin is half of the claim, the level is 0.95, and there must be at least three seeds"
         expect_equal(answer, (claimed, deviation), wanted, because=because)
 
 
@@ -141,7 +141,7 @@ def report(answer: Any) -> None:
 
 def _reported(text: Any, outcome: capstone.Outcome) -> None:
     which = f"For an outcome with the verdict {outcome.verdict!r}"
-    expect(isinstance(text, str), f"{which} the report is {type(text).__name__}. It should be a text.")
+    expect(isinstance(text, str), f"{which} the report is {type(text).__name__}. It should be a string.")
     text = text.strip().lower()
     fewest, most = WORDS
     count = len(text.split())

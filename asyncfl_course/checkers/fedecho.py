@@ -36,7 +36,7 @@ def weight(answer: Any) -> None:
     cases = [
         ([[0.6, 0.3, 0.1]], 0.2, 0.8, "use natural logarithms, and divide the entropy by log C"),
         ([[0.25, 0.25, 0.25, 0.25]], 0.2, 0.8, "equal probabilities have the largest entropy, so the weight is high"),
-        ([[1.0, 0.0, 0.0]], 0.2, 0.8, "a certain teacher has entropy 0, and 0 log 0 counts as 0"),
+        ([[1.0, 0.0, 0.0]], 0.2, 0.8, "a teacher that is certain has entropy 0, and 0 log 0 counts as 0"),
         ([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]], 0.0, 1.0, "the batch has one weight, from the mean over rows"),
     ]
     for rows, low, high, because in cases:
@@ -52,7 +52,7 @@ def version(answer: Any) -> None:
     deltas = torch.randn(6, classes, width, dtype=torch.float64, generator=torch.manual_seed(1))
     server = _server(inputs, classes, lr)
     past = [torch.zeros(classes, width, dtype=torch.float64)]
-    turns = [  # (client, the version that it began with) twice, and what to think of
+    turns = [  # (client, the version that it began with) twice, and a hint
         ([(0, 0), (1, 0)], "the student is the model after the mean delta, and the gradient is a mean over inputs"),
         ([(2, 0), (0, 1)], "client 2 began at an older version, and client 1 teaches although it is not in the buffer"),
         ([(1, 1), (1, 2)], "client 1 reports twice, both deltas count, and only its latest predictions are stored"),

@@ -19,7 +19,7 @@ def lead(answer: Any) -> None:
     """Check the leads for several rivals, for a method that is behind, and for rows in a different order."""
     table = pd.DataFrame({"a": [50.0, 60.0, 75.0, 74.0], "b": [70.0, 40.0, 69.0, 71.0]}, index=["F", "G", "E1", "E2"])
     cases = [
-        (table, ["E1", "E2"], "each column may have a different best rival, and E1 and E2 are no rivals"),
+        (table, ["E1", "E2"], "each column may have a different best rival, and E1 and E2 are not rivals"),
         (table, ["F"], "if ours is below the best other row, the lead is negative"),
         (table[["b"]].iloc[::-1], ["E2", "E1"], "rows and columns are found by name, not by position"),
     ]
@@ -46,7 +46,7 @@ def is_deaf(answer: Any) -> None:
         ("a control that works", [{1}, {1, 2}, {1, 2}, {1, 2, 3}], heard, {8, 9}, True, "only stragglers are missing"),
         ("plain FedEcho", heard, heard, {8, 9}, False, "client 9, a straggler, is stored from the third version on"),
         ("a store that is always empty", [set()] * 4, heard, {8, 9}, False, "clients 1, 2 and 3 are also missing"),
-        ("one that forgot client 1", [{1}, {1, 2}, {2}, {2, 3}], heard, {8, 9}, False, "client 1 is no straggler"),
+        ("one that forgot client 1", [{1}, {1, 2}, {2}, {2, 3}], heard, {8, 9}, False, "client 1 is not a straggler"),
         ("a run that ended too soon", heard[:2], heard[:2], {8, 9}, False, "no straggler reports, so it shows nothing"),
     ]
     for name, stored, so_far, stragglers, wanted, because in cases:

@@ -38,7 +38,7 @@ def two_scores(answer: Callable) -> None:
     for said, labels, wanted, because in (
         ([[7, 7, 4, 9, 2], [7, 8, 2, 7, 7]], [[-100, -100, 4, 7, 2], [-100, 8, 2, -100, -100]], (5 / 6, 1 / 2),
          "2 of 3 tokens and 2 of 2 are right, so the mean over the problems is 0.8333, not 4 of 5"),
-        ([[5, 6, 2]], [[5, 6, 2]], (1.0, 1.0), "all tokens right, so the model writes this answer"),
+        ([[5, 6, 2]], [[5, 6, 2]], (1.0, 1.0), "all tokens are right, so the model writes this answer"),
         ([[3, 4, 5], [3, 4, 5]], [[-100, 4, 6], [-100, 9, 5]], (1 / 2, 0.0),
          "half of the tokens of each answer are right, but no whole answer is"),
         ([[1, 2], [3, 4], [5, 6]], [[-100, 2], [-100, 4], [-100, 6]], (1.0, 1.0),

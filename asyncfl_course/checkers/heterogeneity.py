@@ -21,7 +21,10 @@ def largest_share(answer: Any) -> None:
         answer, (1, 10), sum(1 / k for k in range(1, 11)) / 10, atol=SIMULATED,
         because="at α = 1 it is (1 + ½ + … + 1/10) / 10; is the integral divided by C α?",
     )  # fmt: skip
-    expect_close(answer, (1, 2), 0.75, atol=SIMULATED, because="two classes at α = 1 get a uniform share and its rest")
+    expect_close(
+        answer, (1, 2), 0.75, atol=SIMULATED,
+        because="at α = 1, one of two classes gets a uniform share and the other gets the rest",
+    )  # fmt: skip
     expect_close(
         answer, (0.5, 2), 0.5 + 1 / np.pi, atol=SIMULATED,
         because="α is the gamma distribution's parameter and also a divisor, which does not show at α = 1",
@@ -67,7 +70,7 @@ def shards(answer: Any) -> None:
         )
         again = [np.asarray(part) for part in call(answer, labels, clients, np.random.default_rng(1))]
         same = all(np.array_equal(np.sort(one), np.sort(other)) for one, other in zip(parts, again, strict=False))
-        expect(not same, f"{called}: another generator deals out the same parts, but shards must be given at random.")
+        expect(not same, f"{called}: another generator gives the same parts, but shards must be given at random.")
 
 
 @exercise("02.4", "One step or ten")

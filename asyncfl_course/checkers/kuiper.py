@@ -165,7 +165,7 @@ def thousand(answer: Any) -> None:
     for name, given, wanted, near, because in (
         ("mean staleness", said[0], 99, 0.5, "when a burst's version is made, its K clients do not train, all others "
          "age by one version, and K updates share that"),
-        ("mixing rate", said[1], 0.07, 6e-4, "β times one plus that staleness, to the power of −α"),
+        ("mixing rate", said[1], 0.07, 6e-4, "β times (1 + that staleness) to the power of −α"),
         ("number of reports per client", said[2], 2, 6e-3, "1,000 clients share the 2,000 reports of 200 versions"),
     ):  # fmt: skip
         expect_close(given, None, wanted, called=f"Your {name}", because=because, atol=near, rtol=0)

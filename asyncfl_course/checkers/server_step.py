@@ -37,7 +37,7 @@ def noise_at_rest(answer: Any) -> None:
         "variance does that have, and what deviation?",
         (0.3, 1.0, 1.0, 5): "at κ = 1 this is Section 2's quadratic, whose V is a variance",
         (1.0, 0.5, 1.0, 5): "clients that go half of the way change x_{t+1} by half as much; what replaces η?",
-        (0.1, 0.2, 3.0, 10): "here both the server and the clients go only a share of the way",
+        (0.1, 0.2, 3.0, 10): "here both the server and the clients go only part of the way",
     }
     for (eta, share, sigma, size), why in cases.items():
         step = eta * share

@@ -70,7 +70,7 @@ def possible(answer: Callable) -> None:
         (71.47, 408, 1, "291 of 408 is 71.32 and 292 is 71.57; nothing lies between"),
         (71.47, 408, 5, "five runs have 2040 answers together, and 1458 of them are 71.47%"),
         (50.0, 3, 1, "1 of 3 and 2 of 3 are the neighbours"),
-        (100.0, 408, 3, "all answers right is possible"),
+        (100.0, 408, 3, "it is possible that all answers are right"),
         (66.67, 3, 1, "2 of 3 is 66.67 when rounded, though not exactly"),
     ):
         expect_equal(answer, (printed, pairs, runs), _possible(printed, pairs, runs), because=because)

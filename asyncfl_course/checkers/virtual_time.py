@@ -58,9 +58,9 @@ def _same_arrivals(given: list[tuple], wanted: list[tuple], called: str) -> None
 def four_papers(answer: Any) -> None:
     """Check the mean staleness of updates in FedEcho, FedRevive, KUIPER and FedAvg."""
     said = numbers(answer, 4, "Four numbers are asked for.")
-    cases = (  # how near is near enough for a mean that was simulated
+    cases = (  # each with the tolerance for a mean that was simulated
         ("FedEcho", ("before_agg", 25, 5), 0.1, "25 jobs age with each version, and 5 updates share that."),
-        ("FedRevive", ("after_agg", 100, 1), 0.5, "the slot that reported is empty when the version is made."),
+        ("FedRevive", ("after_agg", 100, 1), 0.5, "the reporting client's slot is empty when the version is made."),
         ("KUIPER", ("burst", 12, 4), 0.1, "four clients wait while the version is made; how many train?"),
         ("FedAvg", ("rounds", 25, 25), 0.1, "when the version of a round is made, no client trains."),
     )
@@ -75,7 +75,7 @@ def reports(answer: Any) -> None:
     """Compare the answer with :func:`.report_rates`; recognise an answer that gives shares of a slot instead."""
     cases = (
         (np.array([1.0] * 6 + [8.0] * 2), 3, "reports × duration is the share of a slot; shares must add up to 3"),
-        (np.array([2.0] * 10), 5, "alike clients are busy half of the time, so each reports once in four units"),
+        (np.array([2.0] * 10), 5, "identical clients are busy half of the time, so each reports once in four units"),
         (np.array([1.0, 1.0, 1.0, 100.0]), 2, "a client that is 100 times slower is hardly ever idle"),
         (np.array([0.5, 4.0]), 1, "two clients share one slot, so each cycle of the two takes as long as both jobs"),
     )
@@ -85,7 +85,7 @@ def reports(answer: Any) -> None:
         expect(
             np.shape(given) != wanted.shape or not np.allclose(given, wanted * durations),
             f"reports({shown(durations)}, {in_flight}) gives {shown(given)}. Those are the shares of a slot, and they "
-            f"add up to {in_flight}, as they must; asked are reports per unit of time.",
+            f"add up to {in_flight}, as they must; the question asks for reports per unit of time.",
         )
         expect_close(answer, (durations, in_flight), wanted, because=why, rtol=5e-3)
 
@@ -104,7 +104,7 @@ def two_remedies(answer: Any) -> None:
     if heard != "fewer":
         wrong.append(
             'More often heard: you say "faster". That takes them from 0.76% of the updates to 1.44%. But what share '
-            "have they if most clients, fast and slow, are idle and are called equally often?"
+            "do they have if most clients, fast and slow, are idle and are called equally often?"
         )
     if wrong:
         looks = "How many versions does one whole job miss, and how large a share of the calls goes to stragglers?"

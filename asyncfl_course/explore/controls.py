@@ -62,8 +62,8 @@ def pictured(figure: Figure, places: Places | None = None) -> Picture:
 
     Args:
         figure: what is drawn.
-        places: where axes stand in figures of the same look, to lay out one of them for all: half of the time goes
-            into that, and a picture that plays does not jump. New looks are added.
+        places: positions of the axes, by a figure's look, so that figures of the same look are laid out only once. This
+            saves half of the time, and an animation does not jump. Positions for new looks are added.
     """
     figure.set_dpi(DPI)
     look = tuple(line.count("\n") for line in _titles(figure))
@@ -88,12 +88,12 @@ def as_image(figure: Figure) -> str:
 class Explorer(widgets.GridBox):
     """Controls in a column, with the picture that they produce to the right.
 
-    Its children are the controls, a message, and the picture. A notebook keeps the picture beside the controls' own
-    type, as an image with words: a saved or exported notebook, which has no kernel to move anything, shows that.
+    Its children are the controls, a message, and the picture. Besides the controls, a notebook stores the picture as an
+    image with a text alternative. A saved or exported notebook, which has no kernel, shows that image.
 
     Args:
         controls: widgets, top to bottom; whenever the value of one changes, the picture is drawn anew.
-        draw: what makes the figure, or a picture of one.
+        draw: function that returns the figure, or a picture of one.
     """
 
     def __init__(self, controls: Sequence[widgets.Widget], draw: Callable[[], Figure | Picture]) -> None:
@@ -101,10 +101,10 @@ class Explorer(widgets.GridBox):
         count = len(controls)
         for row, control in enumerate(controls, start=1):  # grid_row and grid_column are lost on their way to a page
             control.layout.width, control.layout.grid_area = "auto", f"{row} / 1"
-        # an Image has no text alternative, and with a tooltip JupyterLab does not show it
+        # An Image widget has no text alternative, and JupyterLab does not show one that has a tooltip.
         self._picture = widgets.HTML(layout={"grid_area": f"1 / 2 / span {count + 1}", "min_width": "0"})
         self._message = widgets.Label(layout={"grid_area": "1 / 2", "min_width": "0"})
-        rows = f"repeat({count}, max-content) auto"  # what a picture is higher than its controls goes below them
+        rows = f"repeat({count}, max-content) auto"  # a picture's extra height goes below the controls
         layout = {"grid_template_columns": f"{COLUMN} minmax(0, 1fr)", "grid_template_rows": rows, "grid_gap": "0 12px"}
         for control in controls:
             control.observe(self._redraw, names="value")
@@ -149,13 +149,13 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
 def played(description: str, places: Sequence[int], start: int, draw: Callable[[int], Figure]) -> Explorer:
     """Return a slider and a play button that show the figure from ``draw`` at each position.
 
-    A picture that was drawn is kept. The player waits longer where drawing takes longer, so that pictures never queue.
+    Pictures are cached. The player waits longer if drawing takes longer, so that pictures never queue.
 
     Args:
         description: what ``places`` count.
-        places: the number that the slider shows at each of its places; at least one, no number twice.
-        start: index of the place that is shown first.
-        draw: from a place's index to its figure.
+        places: the number that the slider shows at each of its positions; at least one number, and none twice.
+        start: index of the position that is shown first.
+        draw: maps the index of a position to its figure.
     """
     step = widgets.SelectionSlider(
         options=list(places), index=start, description=description, continuous_update=False,

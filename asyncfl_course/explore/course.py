@@ -13,7 +13,7 @@ class Lesson(NamedTuple):
     """One lesson of the course.
 
     Attributes:
-        name: its notebook's, without ``.ipynb``.
+        name: its notebook's name, without ``.ipynb``.
         title: a few words.
         says: what it is about, for the table of contents.
         reading: minutes to read and run it.
@@ -38,7 +38,7 @@ class Part(NamedTuple):
     Attributes:
         title: one word or two.
         lessons: in order.
-        in_a_row: whether each needs the one before it.
+        in_a_row: whether each lesson needs the one before it.
     """
 
     title: str
@@ -50,12 +50,12 @@ class Path(NamedTuple):
     """A path through the course, which is a selection of lessons in order.
 
     Attributes:
-        letter: which marks its lessons on the map.
-        title: for whom.
-        says: what it is good for, a sentence without its full stop.
-        numbers: of its lessons, in order.
-        with_exercises: whether its time counts exercises.
-        parts: number of a lesson of which a part is enough -> which part, and the minutes to read it.
+        letter: the letter that marks its lessons on the map.
+        title: its name, such as ``a week``.
+        says: what it offers, in words that follow its name, without a full stop.
+        numbers: the numbers of its lessons, in order.
+        with_exercises: whether its duration includes exercises.
+        parts: number of a lesson of which a part is enough -> that part, and the minutes to read it.
     """
 
     letter: str

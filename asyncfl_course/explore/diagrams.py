@@ -1,8 +1,8 @@
 """A diagram for each method and the map of the course, as SVG files in ``pictures/`` that lessons show.
 
-Clients stand left, the slow one with a dashed outline and one long job; the server stands right; cylinders are what it
-keeps. Arrows say what is sent, numbers tell the order, and what a method adds has the method's colour. They are drawn
-by ``python docs/pictures/methods.py`` and ``python docs/pictures/course_map.py``.
+Clients are on the left, and the slow one has a dashed outline and one long job. The server is on the right, and
+cylinders show what it stores. Arrows show what is sent, numbers give the order, and what a method adds has the method's
+colour. The files are drawn by ``python docs/pictures/methods.py`` and ``python docs/pictures/course_map.py``.
 """
 
 from __future__ import annotations

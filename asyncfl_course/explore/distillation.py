@@ -1,8 +1,8 @@
 """Explorer of distillation losses: loss and gradient on one input, for a chosen teacher, student, label and weight.
 
-FedADT (Eq. 7) and FedEcho (Eq. 3) both mix a divergence from a teacher with a cross entropy. They differ in which
-label the second term takes (the server's own, or the teacher's first choice), in the temperature, and in what sets the
-mixing weight: the version (FedADT Eq. 8) or the teacher's entropy (FedEcho Eq. 4).
+FedADT (Eq. 7) and FedEcho (Eq. 3) both mix a divergence from a teacher with a cross entropy. They differ in the label
+of the second term (the server's own, or the teacher's first choice), in the temperature, and in what sets the mixing
+weight, which is the version (FedADT Eq. 8) or the teacher's entropy (FedEcho Eq. 4).
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Terms(NamedTuple):
         teacher, student: ``(C,)`` probabilities that the divergence compares, both at its temperature.
         plain: ``(C,)`` the student's probabilities at temperature 1, which the cross entropy sees.
         label: the class of the cross entropy.
-        entropy: of ``teacher``.
-        weight: of the divergence in the loss; the cross entropy has the rest.
+        entropy: the entropy of ``teacher``.
+        weight: weight of the divergence in the loss; the cross entropy has the rest.
         kl, ce: the two terms, unweighted.
-        loss: mixed.
+        loss: the mixed loss.
         pull: ``(C,)`` gradient of the weighted divergence in the student's logits.
-        push: ``(C,)`` that of the weighted cross entropy; the loss's gradient is the sum.
+        push: ``(C,)`` gradient of the weighted cross entropy; the loss's gradient is the sum of the two.
     """
 
     teacher: Tensor
@@ -81,13 +81,13 @@ def distillation_terms(
 
     Args:
         teacher, student: C logits each.
-        label: the input's class; FedEcho, which has no labels, takes the teacher's first choice in its place.
+        label: the input's class; FedEcho, which has no labels, uses the teacher's first choice instead.
         rule: what sets the mixing weight: ``fixed``, ``fedadt`` (its Eq. 8, default settings) or ``fedecho`` (its
-            Eq. 4, default settings). The first two have FedADT's loss.
-        weight: used by ``fixed``.
-        version: of the server, used by ``fedadt``.
-        temperature, direction, times_t2: as
-            :func:`~asyncfl_lite.algorithms.losses.labelled_distillation_loss` takes them; not used by ``fedecho``.
+            Eq. 4, default settings). The first two rules use FedADT's loss.
+        weight: the mixing weight; only ``fixed`` uses it.
+        version: the server's version; only ``fedadt`` uses it.
+        temperature, direction, times_t2: as in :func:`~asyncfl_lite.algorithms.losses.labelled_distillation_loss`; not
+            used by ``fedecho``.
 
     Raises:
         ConfigError: if the logits do not match, or a setting is out of its range.
@@ -165,12 +165,12 @@ def distillation_figure(
     The default is a loss of 1.1226: FedADT's Eq. 7 at version 250, where its Eq. 8 gives the weight 0.3.
 
     Args:
-        teacher, student, label, rule, weight, version, temperature, direction, times_t2: as
-            :func:`distillation_terms` takes them.
+        teacher, student, label, rule, weight, version, temperature, direction, times_t2: as in
+            :func:`distillation_terms`.
 
     Returns:
-        The figure; its axes are the probabilities, the loss over the mixing weight, and the gradient in the student's
-        logits with its two parts. Numbers stand in the title.
+        The figure; its axes show the probabilities, the loss over the mixing weight, and the gradient in the student's
+        logits with its two parts. The title gives the numbers.
 
     Raises:
         ConfigError: if the logits do not match, or a setting is out of its range.

@@ -29,13 +29,13 @@ class Snapshot(NamedTuple):
     """The newest synthetic batch at one version of a run, with the models' classifications of it.
 
     Attributes:
-        version: of the server.
+        version: the server's version.
         images: ``(B, channels, height, width)`` the batch that joined the pool last.
-        labels: ``(B,)`` int64 the classes that were asked for.
-        teachers: ``(B,)`` int64 what the buffered client models name, by the mean of their probabilities.
-        student: ``(B,)`` int64 what the global model names.
-        accuracy: of the global model on the test set.
-        pool: how many samples the pool holds.
+        labels: ``(B,)`` int64 the requested classes.
+        teachers: ``(B,)`` int64 the classes that the buffered client models name, by the mean of their probabilities.
+        student: ``(B,)`` int64 the classes that the global model names.
+        accuracy: the global model's accuracy on the test set.
+        pool: number of samples in the pool.
     """
 
     version: int
@@ -54,18 +54,18 @@ class Snapshot(NamedTuple):
 def watch_generator(run: Run, every: int = 10) -> list[Snapshot]:
     """Return a list to which a run of FedRevive appends a snapshot every ``every`` versions.
 
-    Nothing is drawn from the run's random streams: the run is the same with and without it.
+    Nothing is drawn from the run's random streams, so the run is the same with and without the snapshots.
 
     Args:
         run: a run of FedRevive on images that has not begun.
-        every: versions between two snapshots; a version at which nothing has been made up yet gives none.
+        every: number of versions between two snapshots; there is no snapshot before the first synthetic batch.
 
     Raises:
         ConfigError: for another method, or inputs that are not images.
     """
     server = run.algorithm
     if not isinstance(server, FedRevive):
-        raise ConfigError(f"algorithm: only fedrevive makes samples up, got {run.config.algorithm!r}")
+        raise ConfigError(f"algorithm: only fedrevive makes up samples, got {run.config.algorithm!r}")
     if server.spec.vocabulary is not None or len(server.spec.shape) != 3:
         raise ConfigError(f"task: only made-up images can be shown, got inputs of shape {server.spec.shape}")
     if every < 1:
@@ -95,15 +95,15 @@ def _snapshot(run: Run, version: int) -> Snapshot:
 def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -> Figure:
     """Draw the images of the latest snapshot up to a version, by requested class, and the scores of all snapshots.
 
-    A frame is green where the global model names the class that was asked for, orange where it does not.
+    A frame is green if the global model names the requested class, and orange otherwise.
 
     Args:
-        snapshots: of :func:`watch_generator`, after the run.
-        version: of the server.
-        rows: most images per class.
+        snapshots: the list from :func:`watch_generator`, after the run.
+        version: the server's version.
+        rows: largest number of images per class.
 
     Returns:
-        The figure; its axes are the images and the shares over versions.
+        The figure; its axes show the images and the shares over versions.
 
     Raises:
         ConfigError: if there is no snapshot up to that version.
@@ -159,10 +159,10 @@ def explore_gallery(snapshots: Sequence[Snapshot]) -> Explorer:
     """Return :func:`gallery_figure` with a slider over snapshots and a play button.
 
     Args:
-        snapshots: of :func:`watch_generator`, after the run; at least one.
+        snapshots: the list from :func:`watch_generator`, after the run; it holds at least one snapshot.
 
     Raises:
-        ConfigError: if there is none.
+        ConfigError: if there is no snapshot.
     """
     if not snapshots:
         raise ConfigError("snapshots: must hold at least one, got none")

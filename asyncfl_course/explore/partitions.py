@@ -26,22 +26,22 @@ def partition_figure(
 ) -> Figure:
     """Draw the number of samples of each class that each client holds under a partition law.
 
-    Samples are dealt out as a run with this seed does it, if its method keeps none of them on the server. The title
-    says what the law's settings are, and the clients' mean total variation distance from the label shares of all
+    Samples are dealt out as in a run with this seed whose method keeps none of them on the server. The title gives the
+    law's settings, and the mean total variation distance between a client's label shares and those of all samples
     (:func:`~asyncfl_lite.tasks.partitions.total_variation`).
 
     Args:
-        task: whose training samples are dealt out, by their labels, or by their kinds where it has such.
+        task: the task whose training samples are dealt out, by kind if the task has kinds, otherwise by label.
         law: name of the partition.
         clients: number of clients.
-        seed: of the run.
-        settings: the law's own, such as ``alpha`` or ``bias``.
+        seed: the run's seed.
+        settings: the law's own settings, such as ``alpha`` or ``bias``.
 
     Returns:
-        The figure; its axes are the bars of the clients' sizes, the label map (class × client), and its colour bar.
+        The figure; its axes show the clients' sizes as bars, the label map (class × client), and its colour bar.
 
     Raises:
-        ConfigError: if there is no such law or setting, or the samples cannot be split so.
+        ConfigError: if there is no such law or setting, or the samples cannot be split in this way.
     """
     partition = PARTITIONS.get(law)(**settings)
     labels = task.samples[1].cpu().numpy() if task.kinds is None else task.kinds
@@ -83,7 +83,7 @@ def explore_partitions(task: Task) -> Explorer:
     A control that the chosen law does not use is greyed out. Partitions by owner are offered where the task has owners.
 
     Args:
-        task: whose training samples are dealt out.
+        task: the task whose training samples are dealt out.
     """
     laws = [name for name in PARTITIONS if task.owners is not None or not PARTITIONS.get(name).needs_owners]
     law = widgets.Dropdown(options=laws, value="dirichlet_class", description="law")

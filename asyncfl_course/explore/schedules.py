@@ -45,12 +45,13 @@ DEFAULT_LINES: dict[str, dict[str, Any]] = {"fedrevive": {}, "afl_dw": {}, "feda
 def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
     """Return a function that maps staleness τ to the weight that a method gives to an update.
 
-    For FedRevive and DD-FedRevive it is β, the weight of what is distilled; the update itself has 1 - β. For any
-    other method it is measured: how far the model moves, at server rate 1, when one update of length 1 arrives.
+    For FedRevive and DD-FedRevive it is β, the weight of the distilled part; the update itself has the weight 1 - β.
+    For any other method it is measured as the distance that the model moves, at server rate 1, when one update of
+    length 1 arrives.
 
     Args:
         method: one of :data:`WEIGHT_MEANINGS`, with a buffer of one; ``fedasync-hinge`` for a variant of ``fedasync``.
-        settings: the method's own.
+        settings: the method's own settings.
 
     Raises:
         ConfigError: for another method, or a setting that it does not have.
@@ -59,7 +60,7 @@ def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
     if name not in WEIGHT_MEANINGS:
         raise ConfigError(f"method: must be one of {', '.join(WEIGHT_MEANINGS)}, got {name!r}")
     if name == "fedadt":
-        settings = {**settings, "kd_lr": 0.0}  # what it distils before it weighs needs data
+        settings = {**settings, "kd_lr": 0.0}  # its distillation, which comes before the weighting, would need data
     server = make_algorithm(name, **settings)
     if isinstance(server, MultiTeacher):
         return server.beta
@@ -76,15 +77,15 @@ def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
 def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
     """Draw updates' weights against staleness, above a histogram of the updates' staleness.
 
-    A line is thick where the middle 90% of the updates are. Beside it: the weights that those updates get (5% to
-    95%), with their mean; and FedADT's α̃ up to the run's last version, if FedADT is among the methods.
+    A line is thick over the staleness of the middle 90% of the updates. Other panels show the weights of those updates
+    (5% to 95%) with their mean, and FedADT's α̃ up to the run's last version if FedADT is among the methods.
 
     Args:
         updates: columns ``staleness`` and ``version``, of a result or of :func:`~asyncfl_course.explore.run_clock`.
         lines: method or variant -> settings; :data:`DEFAULT_LINES` by default.
 
     Returns:
-        The figure; its axes are weights, weights in use, staleness, and α̃ by version (empty without FedADT).
+        The figure; its axes show weights, weights in use, staleness, and α̃ by version (empty without FedADT).
 
     Raises:
         ConfigError: if a method or setting does not exist, or there is no update.
@@ -134,7 +135,7 @@ def _draw_weights(tau: np.ndarray, lines: Mapping[str, Mapping[str, Any]], left:
 
 def _draw_staleness(tau: np.ndarray, axes: Axes) -> None:
     """Draw a histogram of the updates' staleness, with their mean."""
-    width = int(tau.max()) // 61 + 1  # whole versions, so that every bar counts as many of them
+    width = int(tau.max()) // 61 + 1  # whole versions, so that every bar covers equally many
     axes.hist(tau, bins=np.arange(0, tau.max() + width + 1, width) - 0.5, color=NEUTRAL, alpha=0.75)
     axes.axvline(tau.mean(), color=ACCENT, linewidth=2, label=f"mean {tau.mean():.1f}")
     axes.set(

@@ -1,8 +1,8 @@
 """Explorer of the server learning rate, with recorded curves from large, unsteady rates to small, slow ones.
 
-Nothing is trained here, so the picture is there at once. A table of curves has one row per workload, client rate,
-server rate, seed and test; the caller says where it comes from (the lesson's is
-``asyncfl_course/results/04_servers_step.csv``, FedBuff's).
+Nothing is trained here, so the figure appears at once. A table of curves has one row per workload, client rate, server
+rate, seed and test. The caller passes the table; the lesson uses FedBuff's,
+``asyncfl_course/results/04_servers_step.csv``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
         The mean difference in the unit of ``accuracy``.
 
     Raises:
-        ConfigError: fewer than two tests are there.
+        ConfigError: there are fewer than two tests.
     """
     tests = np.asarray(accuracy, dtype=float)[-last:]
     if len(tests) < 2:
@@ -82,16 +82,16 @@ def server_step_figure(
         curves: one row per test, with :data:`COLUMNS`.
         server_lr: the server rate η to show; one of those recorded.
         client_lr: the client rate; by default the best recorded one at that server rate.
-        workload: which; by default the table's first.
-        levels: other methods, or variants such as ``fedecho-tuned``, -> their accuracy on this workload as a fraction;
-            drawn as lines.
+        workload: the workload; by default the table's first.
+        levels: other methods, or variants such as ``fedecho-tuned`` -> their accuracy on this workload as a fraction,
+            drawn as a line.
         method: whose curves they are.
 
     Returns:
-        The figure; its axes are the curves of all seeds over versions, and the mean score over the server rates.
+        The figure; its axes show the curves of all seeds over versions, and the mean score over the server rates.
 
     Raises:
-        ConfigError: nothing is recorded at these rates or of this workload, or a column is missing.
+        ConfigError: nothing is recorded at these rates or for this workload, or a column is missing.
     """
     summary = step_summary(curves)
     workload = curves["workload"].iloc[0] if workload is None else workload

@@ -2,9 +2,9 @@
 
 It needs no training: delays do not depend on weights, so the clock runs alone.
 
-The mean staleness of a long run is predicted for every policy: a version makes each job in flight one version older,
-so it is the mean number of jobs in flight when a version is made, over updates per version. That is Little's law (1961)
-on a clock of versions.
+The mean staleness of a long run is predicted for every policy. Each version makes every job in flight one version
+older, so the mean staleness is the mean number of jobs in flight when a version is made, divided by the number of
+updates per version. This is Little's law (1961) on a clock of versions.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ def run_clock(
     Args:
         law: name of the delay law.
         clients: number of clients N.
-        concurrency: clients that train at the same time M_c.
-        buffer_size: updates that make a version M.
+        concurrency: number of clients that train at the same time, M_c.
+        buffer_size: number of updates that make a version, M.
         redispatch: name of the scheduling policy.
         versions: stop at this version.
-        horizon: stop at this virtual time, in the law's unit; one of the two must be given.
-        seed: names the streams of delays and of client choices.
-        settings: the delay law's own.
+        horizon: stop at this virtual time, in the law's unit; ``versions`` or ``horizon`` must be given.
+        seed: seed of the random delays and client choices.
+        settings: the delay law's own settings.
 
     Raises:
         ConfigError: if there is no such law, setting or policy.
-        SimulationError: if fewer clients than ``concurrency`` are there, or nothing ends the run.
+        SimulationError: if there are fewer clients than ``concurrency``, or nothing ends the run.
     """
     sizes = np.ones(clients, dtype=np.int64)
     delays = DELAYS.get(law)(**settings).prepare(sizes, stream(seed, "delays setup"))
@@ -78,9 +78,9 @@ def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> 
     """Return the mean staleness of a long run, from the jobs in flight at a version and the updates per version.
 
     With A = ``concurrency`` and M = ``buffer_size``, A jobs are in flight when a version is made under
-    ``before_agg``, A - 1 under ``after_agg``, A - M under ``burst``; under ``rounds`` only those that a version in
-    the middle of a round leaves behind, and under ``refill`` between A - 1 and A - 2 + ⌊A/2⌋, counted over one cycle.
-    Delays do not matter, unless a job takes no time at all.
+    ``before_agg``, A - 1 under ``after_agg``, and A - M under ``burst``. Under ``rounds`` only the jobs are in flight
+    that a version in the middle of a round leaves behind. Under ``refill`` there are between A - 1 and A - 2 + ⌊A/2⌋
+    jobs, counted over one cycle. Delays do not matter, unless a job takes no time at all.
 
     Raises:
         ConfigError: for another policy.
@@ -103,13 +103,13 @@ def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> 
 def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
     """Return how often each client reports if every arrival starts one job at a uniformly drawn idle client.
 
-    Each idle client is called at one rate ν. Client i then trains for d_i, is idle for 1 / ν, and so reports
-    ν / (1 + ν d_i) times per unit and holds the share ν d_i / (1 + ν d_i) of a slot. The shares add up to A, which
-    fixes ν. Clients are taken as independent, which fails where few of them are in flight.
+    Each idle client is called at the same rate ν. Client i then trains for d_i and is idle for 1 / ν on average. So it
+    reports ν / (1 + ν d_i) times per unit of time, and holds the share ν d_i / (1 + ν d_i) of a slot. The shares add up
+    to A, which determines ν. Clients are assumed to be independent, which is wrong if few of them are in flight.
 
     Args:
-        durations: mean durations d, ``(N,)``, above 0.
-        in_flight: jobs in flight A, below N.
+        durations: mean durations d of the clients' jobs, ``(N,)``, above 0.
+        in_flight: number of jobs in flight A, below N.
 
     Returns:
         Reports per unit of time, ``(N,)`` float64.
@@ -133,8 +133,9 @@ def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
 def jobs_that_age(planned: Schedule) -> np.ndarray:
     """Return the number of jobs in flight that each new version makes one version older, ``(T,)`` int64.
 
-    A job that started from version s and arrived with staleness τ lived through versions s + 1 to s + τ; one that is
-    in flight at the end has lived through all since. Jobs that were called off are left out.
+    A job that started from version s and arrived with staleness τ was in flight when versions s + 1 to s + τ were made.
+    A job that is in flight at the end was in flight when every version after s was made. Jobs that were called off are
+    left out.
     """
     updates, waiting = planned.updates, planned.in_flight
     waiting = waiting[waiting["called_off_at"].isna()]
@@ -159,15 +160,15 @@ def staleness_figure(
     """Draw a histogram of updates' staleness, and running means of staleness with the predicted value.
 
     Args:
-        law, clients, concurrency, buffer_size, redispatch, versions, seed, settings: as :func:`run_clock` takes them.
+        law, clients, concurrency, buffer_size, redispatch, versions, seed, settings: as in :func:`run_clock`.
 
     Returns:
-        The figure; its axes are the histogram of staleness on arrival, by the clients' categories where the law has
-        such, and the running mean with and without the ages of the jobs still in flight.
+        The figure; its axes show the histogram of staleness on arrival, by category of client if the law has
+        categories, and the running mean with and without the ages of the jobs still in flight.
 
     Raises:
         ConfigError: if there is no such law, setting or policy.
-        SimulationError: if fewer clients than ``concurrency`` are there, or no update arrives.
+        SimulationError: if there are fewer clients than ``concurrency``, or no update arrives.
     """
     sizes = {"clients": clients, "concurrency": concurrency, "buffer_size": buffer_size}
     planned = run_clock(law, **sizes, redispatch=redispatch, versions=versions, seed=seed, **settings)

@@ -30,15 +30,15 @@ class Moment(NamedTuple):
     """The state of a run at one virtual time, after all events at this time.
 
     Attributes:
-        version: of the server.
-        buffered: updates that wait in the buffer.
-        arrivals: how many updates have arrived so far.
+        version: the server's version.
+        buffered: number of updates in the buffer.
+        arrivals: number of updates that have arrived so far.
         training: one row per job in flight: client, start_version, behind (versions since), dispatched_at, arrives_at
-            (or is called off; NaN if not within the run), staleness (that its update will have on arrival; NaN if it
-            does not arrive within the run).
-        reported: the rows of ``updates`` that arrived last, all of one instant; empty at the start.
-        upcoming: the rows that arrive next, all of one instant; empty at the end.
-        accuracy: of the last test of the global model.
+            (or when it is called off; NaN if neither happens within the run), staleness (its update's on arrival; NaN
+            if it does not arrive within the run).
+        reported: the updates that arrived last, all at the same time; empty at the start.
+        upcoming: the updates that arrive next, all at the same time; empty at the end.
+        accuracy: the global model's accuracy in the last test.
     """
 
     version: int
@@ -54,7 +54,7 @@ def moment(result: Result, time: float) -> Moment:
     """Return a run's state at a virtual time, read from its tables.
 
     Args:
-        result: of a run.
+        result: the result of a run.
         time: virtual time, in the delay law's unit.
     """
     updates, waiting = result.updates, result.in_flight.rename(columns={"called_off_at": "arrives_at"})
@@ -77,18 +77,19 @@ def moment(result: Result, time: float) -> Moment:
 def moment_figure(result: Result, time: float) -> Figure:
     """Draw a run at one virtual time: every client's job and model version, arrivals, and accuracy.
 
-    A job has the colour of the staleness that its update has on arrival, as in
-    :func:`~asyncfl_lite.plots.plot_gantt`, whatever the time that is shown; grey if it does not arrive within the run.
+    At every time shown, a job's colour is that of its update's staleness on arrival, as in
+    :func:`~asyncfl_lite.plots.plot_gantt`. A job is grey if its update does not arrive within the run.
 
-    Where reports come in at this very instant, each has a dot and its staleness, the stalest a star.
+    If updates arrive at exactly this time, each is marked with its staleness: the stalest with a star, the others with
+    a dot.
 
     Args:
-        result: of a run, best a short one with few clients.
+        result: the result of a run, preferably a short one with few clients.
         time: virtual time, in the delay law's unit.
 
     Returns:
-        The figure; its axes are the jobs up to now, how many versions each client in flight is behind, accuracy, and
-        the colours of staleness.
+        The figure; its axes show the jobs up to now, the number of versions by which each client in flight is behind,
+        the accuracy, and the colours of staleness.
     """
     now = moment(result, time)
     end, many = result.summary["virtual_time"], len(result.clients)
@@ -165,10 +166,10 @@ def _moment_title(now: Moment, time: float) -> str:
 def explore_run(result: Result) -> Explorer:
     """Return :func:`moment_figure` with a slider that goes from arrival to arrival, and a play button.
 
-    The slider counts arrivals; where several updates arrive at one instant, it takes them together.
+    The slider counts arrivals. Updates that arrive at the same time are one step of the slider.
 
     Args:
-        result: of a short run.
+        result: the result of a short run.
     """
     counts = result.updates["arrived_at"].value_counts().sort_index().cumsum()
     times = [0.0, *counts.index]

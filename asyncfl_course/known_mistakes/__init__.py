@@ -1,7 +1,7 @@
 """Known mistakes: wrong functions that readers often write, and a hint for each.
 
-A wrong function is recognised by its result. Where it gives on an input what a function of the table gives, and that
-differs from what is right, the reader hears that function's message. Otherwise the checker's own hint stands.
+A wrong function is recognised by its result. If its wrong result on an input equals that of a function in the table,
+the reader is shown that function's message. Otherwise the reader is shown the checker's own hint.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def named(id: str, found: Found) -> str | None:
     """Return the hint for the known mistake that gives this wrong result, or None if no known mistake does.
 
     Args:
-        id: of the exercise.
-        found: what the reader's function gave.
+        id: the exercise's id.
+        found: the wrong result of the reader's function.
     """
     rtol = 0.03 if id in SIMULATED else 2e-3
     for message, wrong in KNOWN.get(id, {}).items():
         try:
             made = wrong(*found.inputs)
-        except Exception:  # a mistake that this input does not allow
+        except Exception:  # this mistake cannot be made with this input
             continue
         if _alike(made, found.given, rtol) and not _alike(made, found.wanted, rtol):
             return message

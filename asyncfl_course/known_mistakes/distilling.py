@@ -79,9 +79,9 @@ def _norms(difference: Tensor) -> Tensor:
 
 KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
     "06.1": {
-        "The chain rule's 1 / T is missing: z stands inside z / T.":
+        "The chain rule's 1 / T is missing: z enters as z / T.":
             lambda z, v, T: _softened(z / T, v / T),
-        "The sign is the wrong way round: it is the student's probabilities less the teacher's.":
+        "The sign is the wrong way round: it is the student's probabilities minus the teacher's.":
             lambda z, v, T: -_softened(z / T, v / T) / T,
         "Both softmaxes must be at temperature T.":
             lambda z, v, T: _softened(z, v) / T,
@@ -93,7 +93,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
     "06.3": {
         "That is for one other client; the loud one must outweigh all n.":
             lambda n: 2.0,
-        "The loud client does not outweigh itself: n others say 2.":
+        "The loud client need not outweigh itself: only the n others say 2.":
             lambda n: 2.0 * (n + 1),
     },
     "07.1": {
@@ -105,7 +105,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda p, low, high: low + (high - low) * -torch.xlogy(p, p).sum(-1).mean(),
         "The ends are the wrong way round: an unsure teacher gets the high weight.":
             lambda p, low, high: high + (low - high) * _certainty(p).mean(),
-        "One weight is asked for the whole batch: take the mean over its rows.":
+        "The whole batch has one weight: take the mean over its rows.":
             lambda p, low, high: low + (high - low) * _certainty(p),
         "A probability of 0 gives 0 log 0, which is NaN here; torch.xlogy makes it 0.":
             lambda p, low, high: math.nan if (p == 0).any() else None,
@@ -113,7 +113,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
     "07.3": {
         "Predictions are those of the client's own model: start + delta, not W + delta.":
             lambda *known: _echo(*known, base="W"),
-        "The step starts from the model after the mean delta, not from W: its error is taken there.":
+        "The step starts from the model after the mean delta, not from W, so take the gradient there.":
             lambda *known: _echo(*known, student="W"),
         "The teacher is the mean over everybody in the store, not only over the clients in the buffer.":
             lambda *known: _echo(*known, heard="buffer"),
@@ -135,7 +135,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda taus: _shares(taus)[1:],
     },
     "09.3": {
-        "You softened the cross entropy as well; the label's term does not know T.":
+        "You softened the cross entropy as well; the label's term does not use T.":
             lambda *known: _labelled(*known, softened=True),
         "The divergence is the wrong way round: it goes from the teacher to the student.":
             lambda *known: _labelled(*known, turned=True),
@@ -159,7 +159,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda t, s, y, omega: _adversarial(t, s, y, omega),
         "The sign is missing: the generator is rewarded where the two differ.":
             lambda t, s, y, omega: -_adversarial(t, s, y, omega, _agree(t, s)),
-        "Your mask compares with the label; it asks whether teacher and student name the same class.":
+        "Your mask compares with the label; it should ask whether teacher and student name the same class.":
             lambda t, s, y, omega: _adversarial(t, s, y, omega, t.argmax(-1) == y),
     },
     "10.4": {

@@ -71,7 +71,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda d: d.sum(0) / (d != 0).sum(0).clamp(min=1),
     },
     "12.1": {
-        "That is one error; the lead shall be two.":
+        "That is one error; the lead must be two.":
             lambda lead, differ: differ / lead**2,
         "You used an error of two independent accuracies; the two models answer the same problems.":
             lambda lead, differ: 2 / lead**2,
@@ -79,9 +79,9 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda lead, differ: 2 * differ / lead**2,
     },
     "12.3": {
-        "The place of the end itself does not count: nothing is predicted there.":
+        "The end's own position does not count: nothing is predicted there.":
             lambda rows: ((rows == 1).cumsum(-1) > 0) & (rows != 0),
-        "The marker's own place counts: there the first token of the answer is predicted.":
+        "The marker's own position counts: the first token of the answer is predicted there.":
             lambda rows: ((rows == 1).cumsum(-1) > 0) & (rows != 1) & (rows != 0),
         "An end before the marker belongs to the question; only one after it stops the answer.":
             lambda rows: ((rows == 1).cumsum(-1) > 0) & ((rows == 2).cumsum(-1) == 0),
@@ -90,7 +90,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
         "You took all tokens together; take each problem's share first, then the mean over problems.":
             lambda said, y: [((said == y) & (y != -100)).sum() / (y != -100).sum(),
                              ((said == y) | (y == -100)).all(1).float().mean()],
-        "Places with the label −100 count here; leave them out.":
+        "You count positions with the label −100; leave them out.":
             lambda said, y: [(said == y).float().mean(), (said == y).all(1).float().mean()],
     },
     "13.1": {
@@ -102,29 +102,29 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda length, n: [round((k + 0.5) * length / n) for k in range(n)],
     },
     "13.4": {
-        "The squared error is a sum over classes here; take the mean over classes, too.":
+        "Your squared error is a sum over classes; take the mean over classes, too.":
             lambda s, t, y, a: a * cross_entropy(s, y) + (1 - a) * ((s - t) ** 2).sum(-1).mean(),
         "The weights are swapped: a weighs the labels.":
             lambda s, t, y, a: (1 - a) * cross_entropy(s, y) + a * ((s - t) ** 2).mean(),
-        "You compare probabilities; the squared error is of the logits.":
+        "You compare probabilities; the squared error compares logits.":
             lambda s, t, y, a: a * cross_entropy(s, y) + (1 - a) * ((s.softmax(-1) - t.softmax(-1)) ** 2).mean(),
     },
     "14.1": {
         "You count the step of version t itself, too; the sum ends at t − 1.":
             lambda g, late, eta, L: _times(L**2 * eta**2 * max(late), _missed(g, late, eta, L, own=1)),
-        "The lengths of the steps are to be squared.":
+        "The lengths of the steps must be squared.":
             lambda g, late, eta, L: _times(L**2 * eta**2 * max(late), _missed(g, late, eta, L, squared=False)),
-        "L is squared.":
+        "L must be squared.":
             lambda g, late, eta, L: _times(L * eta**2 * max(late), _missed(g, late, eta, L)),
-        "η is squared.":
+        "η must be squared.":
             lambda g, late, eta, L: _times(L**2 * eta * max(late), _missed(g, late, eta, L)),
-        "τ is not squared.":
+        "τ must not be squared.":
             lambda g, late, eta, L: _times(L**2 * eta**2 * max(late) ** 2, _missed(g, late, eta, L)),
         "The factor τ, the largest delay, is missing.":
             lambda g, late, eta, L: _times(L**2 * eta**2, _missed(g, late, eta, L)),
     },
     "14.2": {
-        "This is the step that the theorem allows; the largest that works is asked for.":
+        "This is the largest step that the theorem allows; the question is which is the largest that works.":
             lambda tau, L: 1 / (2 * L * (1 + tau)),
         "This fits τ = 0 and 1 only; look at the roots for larger τ.":
             lambda tau, L: 2 / (L * (1 + tau)),
@@ -140,7 +140,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda u, m: np.var(u) / m,
     },
     "14.4": {
-        "You count all clients alike; a fast client arrives more often.":
+        "You weigh all clients equally; a fast client arrives more often.":
             lambda d, c: np.mean(c),
         "You weigh by duration; a client of duration d arrives 1/d times in a unit of time.":
             lambda d, c: np.average(c, weights=d),
@@ -160,9 +160,9 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda d, level: _ends(d, stats.norm.ppf((1 + level) / 2) * d.std(ddof=1) / len(d) ** 0.5),
         "This quantile leaves 1 − level on one side; half of that belongs on each.":
             lambda d, level: _ends(d, _t(d, level) * d.std(ddof=1) / len(d) ** 0.5),
-        "The deviation divides by n; divide by n − 1 (ddof=1).":
+        "Your deviation divides by n; divide by n − 1 (ddof=1).":
             lambda d, level: _ends(d, _t(d, (1 + level) / 2) * d.std() / len(d) ** 0.5),
-        "This is the interval of one difference; that of their mean is narrower by √n.":
+        "This is the interval of one difference; the interval of their mean is narrower by a factor of √n.":
             lambda d, level: _ends(d, _t(d, (1 + level) / 2) * d.std(ddof=1)),
     },
     "15.5": {

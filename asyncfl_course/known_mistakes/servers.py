@@ -49,7 +49,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda x, d, s, lr: x + _poly(s) @ d / len(d),
         "You move away from the updates; they are added.":
             lambda x, d, s, lr: x - lr * _poly(s) @ d / len(d),
-        "A weight belongs to an update, a row of deltas; yours multiply its columns.":
+        "Each weight belongs to an update, which is a row of deltas; your weights multiply the columns.":
             lambda x, d, s, lr: x + lr * (d * _poly(s)).mean(0),
     },
     "01.3": {
@@ -75,7 +75,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda tau, a, b: 1.0 if tau <= b else 1 / (a * (tau - b)),
         "You count the whole age τ; only τ − b, the age above b, counts.":
             lambda tau, a, b: 1.0 if tau <= b else 1 / (a * tau + 1),
-        "At τ = b trust is still whole: compare with ≤.":
+        "At τ = b the weight is still 1: compare with ≤.":
             lambda tau, a, b: 1.0 if tau < b else 1 / (a * tau + 1),
     },
     "03.2": {
@@ -91,7 +91,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda k, fast, slow: (k - 1) / (k + 1),
         "The denominator needs the weights, too: it is the sum of both pulls.":
             lambda k, fast, slow: (k * fast - slow) / (k + 1),
-        "The sign is wrong way round: 1 is the fast client's optimum.":
+        "The sign is the wrong way round: 1 is the fast client's optimum.":
             lambda k, fast, slow: (slow - k * fast) / (k * fast + slow),
     },
     "04.1": {
@@ -107,7 +107,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda tests, last: np.abs(np.diff(tests[-last:])).sum() / len(tests[-last:]),
     },
     "04.2": {
-        "κ is missing: clients walk only a share of the way.":
+        "κ is missing: clients go only part of the way.":
             lambda eta, k, sigma, m: sigma * (eta / (2 - eta) / m) ** 0.5,
         "This is the variance; take its square root.":
             lambda eta, k, sigma, m: sigma**2 * eta * k / (2 - eta * k) / m,
@@ -135,7 +135,7 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda x, m, n, acc, s: _burst(x, m, n * acc / (n * acc).sum(), 0.7 * (1 + s.mean()) ** -0.5),
     },
     "05.3": {
-        "Each version multiplies what is left; you subtract the same again and again.":
+        "Each version multiplies what is left; you subtract the same amount again and again.":
             lambda acc, n: 1 - 0.7 * acc * n,
         "You took the error 1 − acc; Equation 2 as printed keeps 1 − β times the accuracy.":
             lambda acc, n: (1 - 0.7 * (1 - acc)) ** n,

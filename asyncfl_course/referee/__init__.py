@@ -5,8 +5,8 @@ from asyncfl_course import referee
 referee.case("lead")                     # the claim, what may be used, the digest of a sealed envelope
 sealed = referee.seal(plan)              # the plan's SHA-256
 verdict = referee.run(plan, sealed)      # refuses a plan that was changed since
-referee.grade(plan)                      # of its design, without a look at who is ahead
-referee.open_envelope(verdict)           # what was behind the claim
+referee.grade(plan)                      # a grade of its design, without a look at the results
+referee.open_envelope(verdict)           # the truth behind the claim
 """
 
 from asyncfl_course.referee.cases import CASES, Case, case, pilots

@@ -28,12 +28,12 @@ class Case:
     Attributes:
         name: ``lead``, ``deaf``, ``weight`` or ``targets``.
         says: the claim in words.
-        first, predicate, second: what it says of which cells.
+        first, predicate, second: the claim as a relation between two cells.
         claimed: the difference that it claims, in points.
-        denied: a difference that must not pass for it, in points.
-        cells: short name -> full, of the cells that a plan may name.
-        hidden: likewise, of those that only the envelope names.
-        acting: a cell that is known to differ from the first in what it shall.
+        denied: a difference for which the claim is false, in points; a plan should rarely confirm the claim there.
+        cells: short name -> full name, for the cells that a plan may name.
+        hidden: the same for the cells that only the envelope names.
+        acting: a control that is known to act, with which a plan's proofs are tested.
         commitment: SHA-256 of the envelope.
     """
 
@@ -70,7 +70,7 @@ class Case:
             column: ``tuned`` or ``rate 1``; the second case's cells are the same in both.
 
         Raises:
-            ConfigError: the case has no such cell.
+            ConfigError: the case has no cell of this name.
         """
         return runs_of(self._full(cell, column))
 

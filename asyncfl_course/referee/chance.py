@@ -17,11 +17,11 @@ def chance(predicate: str, margin: float, truth: float, deviation: float, seeds:
     Args:
         predicate: ``above``: the interval at ``level`` lies above the margin; ``level``: two one-sided tests put the
             difference within ± the margin.
-        margin: in points.
+        margin: the margin, in points.
         truth: the true mean difference, in points.
-        deviation: of the differences over seeds, in points; 0 where all seeds agree.
-        seeds: how many.
-        level: such as 0.95.
+        deviation: standard deviation of the differences over seeds, in points; 0 if all seeds agree.
+        seeds: number of seeds.
+        level: level of the interval, such as 0.95.
 
     Example:
         A true difference of one deviation, ten seeds, beyond zero:

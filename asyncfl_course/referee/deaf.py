@@ -1,7 +1,7 @@
 """Runs for the referee's second case: FedEcho on 8×8 digits, a control that does nothing, and one that works.
 
-The control should make the server deaf to stragglers: their updates count, but their predictions are never stored.
-The letter's control stood in an early edition of lesson 08.
+The control should make the server deaf to stragglers, so that their updates count but their predictions are never
+stored. The letter's control was in an early edition of lesson 08.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def trained(cells: Sequence[str], seed: int, versions: int = VERSIONS) -> dict[s
 
     Args:
         cells: names from :data:`VARIANTS`.
-        seed: of all of them.
-        versions: how many.
+        seed: the seed of all runs.
+        versions: number of versions in each run.
     """
     sessions = [Run(config(seed, versions)) for _ in cells]
     for session, cell in zip(sessions, cells, strict=True):

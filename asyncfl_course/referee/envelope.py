@@ -22,9 +22,9 @@ class Envelope:
     """The content of an opened envelope.
 
     Attributes:
-        digest: SHA-256 of the file, as the case's sheet has it.
-        says: what was behind the claim.
-        verdicts: of the plans that it holds, run on the records now: what each is about -> its verdict.
+        digest: SHA-256 of the file, as stated by the case.
+        says: the truth behind the claim.
+        verdicts: subject of a plan in the envelope -> that plan's verdict on the records, computed now.
     """
 
     digest: str
@@ -40,15 +40,15 @@ def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:
     """Open the envelope for a plan's case; the plan must have been run.
 
     Args:
-        verdict: of that plan.
-        folder: where envelopes are.
+        verdict: that plan's verdict.
+        folder: folder of the envelopes.
 
     Raises:
-        AsyncFLError: the plan was not run, or the envelope is not what the case's sheet committed to.
+        AsyncFLError: the plan was not run, or the envelope is not the one to which the case is committed.
     """
     of = case(verdict.plan.case)
     if verdict.verdict == NOT_RUN:
-        raise AsyncFLError(f"{of.name}: the envelope stays sealed until a plan was run; {verdict.detail}")
+        raise AsyncFLError(f"{of.name}: the envelope stays sealed until a plan has been run; {verdict.detail}")
     content = (folder / f"{of.name}.json").read_bytes()
     digest = digest_of(content)
     if digest != of.commitment:

@@ -18,8 +18,9 @@ class Proof(NamedTuple):
     """A property that a plan may require of its control's runs.
 
     Attributes:
-        says: what it asks.
-        shown: of the treated cell's runs and of the control's, by seed, whether they show it.
+        says: the property in words.
+        shown: function of the treated cell's runs and of the control's, which says for each seed whether they have
+            the property.
     """
 
     says: str
@@ -55,9 +56,9 @@ def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -
     """Return the proofs that the runs fail, each with its number of failing seeds.
 
     Args:
-        names: of :data:`PROOFS`.
-        treated: runs by seed, see :func:`.records.runs_of`.
-        control: those of the control; seeds that only one of them has do not count.
+        names: names from :data:`PROOFS`.
+        treated: the treated cell's runs by seed, see :func:`.records.runs_of`.
+        control: the control's runs; seeds that only one of the two cells has do not count.
 
     Raises:
         ConfigError: there is no such proof.

@@ -1,8 +1,8 @@
 """Recorded runs that a referee may use, and the code that records them.
 
-``results/18_referee.csv`` holds what no tier has: seeds beyond the ten of two laptop cells at server rate 1, and the
-second case's runs. A row is a run: cell, seed, three accuracies of its summary, the configuration's hash, the digests
-of weights and of schedule.
+``results/18_referee.csv`` holds runs that no tier has: the second case's runs, and the seeds beyond ten of two laptop
+cells at server rate 1. Each row is a run, with its cell, seed, three accuracies of its summary, the configuration's
+hash, and the digests of its weights and its schedule.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def runs_of(cell: str) -> pd.DataFrame:
     """Return a cell's recorded runs by seed: :data:`NUMBERS` (accuracies as fractions) and :data:`DIGESTS`.
 
     Args:
-        cell: a laptop cell of FedEcho, ``…@printed`` being the one at server rate 1, or ``deaf/…``.
+        cell: a laptop cell of FedEcho (``…@printed`` for server rate 1), or ``deaf/…``.
 
     Raises:
-        ResultError: it is not recorded.
+        ResultError: the cell is not recorded.
     """
     tables = [pd.read_csv(RECORDED)]
     if cell in laptop_cells():

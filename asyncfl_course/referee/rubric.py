@@ -26,9 +26,9 @@ class Line:
     """One line of a grade, for one criterion.
 
     Attributes:
-        name: what is graded.
-        won: whether the plan has the point.
-        says: why, with the numbers that decide.
+        name: the criterion.
+        won: whether the plan earned the point.
+        says: the reason, with the numbers that decide.
     """
 
     name: str
@@ -61,7 +61,7 @@ def grade(plan: Plan) -> Grade:
     """Grade a plan's design, with one point for each line in :data:`LINES`.
 
     Raises:
-        ConfigError: the plan names a cell or a proof that there is not.
+        ConfigError: the plan names a cell or a proof that does not exist.
     """
     of = case(plan.case)
     return Grade(tuple(Line(name, *judged(plan, of)) for name, judged in LINES.items()))

@@ -23,10 +23,10 @@ class Verdict:
 
     Attributes:
         plan: the plan.
-        digest: of its seal.
+        digest: the SHA-256 digest of its seal.
         verdict: one of :data:`asyncfl_reproduction.verdicts.VERDICTS`, or ``no verdict``.
-        detail: what it rests on.
-        mean, low, high: of the difference, in points; NaN where nothing was compared.
+        detail: the numbers or the reason behind the verdict.
+        mean, low, high: mean difference and the limits of its interval, in points; NaN if nothing was compared.
     """
 
     plan: Plan
@@ -49,11 +49,11 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
         sealed: its seal.
 
     Returns:
-        ``no verdict`` where the control does not show what the plan demands, whatever the accuracies; ``not run``
-        where fewer seeds are recorded than the plan asks for; else the package's rule on the plan's interval.
+        ``not run`` if fewer seeds are recorded than the plan asks for; ``no verdict`` if the control fails a proof that
+        the plan demands, whatever the accuracies; otherwise the verdict of the package's rule on the plan's interval.
 
     Raises:
-        AsyncFLError: the plan was changed after it was sealed, or names a cell or a proof that there is not.
+        AsyncFLError: the plan was changed after it was sealed, or names a cell or a proof that does not exist.
     """
     unchanged(plan, sealed)
     of, asks, runs, control = case(plan.case), plan.asks, plan.runs, plan.control
@@ -78,7 +78,8 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
 def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
     """Return the verdict on a plan's question, judged by the plan's own margin.
 
-    A plan chooses its own margin. Where all of its interval lies above that, the claim holds, however small it is.
+    A plan chooses its own margin. If the whole interval lies above this margin, the claim holds, however small the
+    difference is.
     """
     level = plan.asks.predicate == "level"
     bound = plan.asks.margin if level else 100 * EQUAL_POINTS

@@ -2,7 +2,7 @@
 
 from asyncfl_course import zoo
 
-zoo.exhibit("A").ask(drive)    # what an experiment finds on the healthy and on the ill server
+zoo.exhibit("A").ask(drive)    # what an experiment finds on the healthy server and on the ill one
 zoo.grade("A", invariant)      # whether an invariant holds for the one and fails for the other
 """
 

@@ -22,8 +22,8 @@ Server = TypeVar("Server", bound=Algorithm)
 def started(server: Server) -> Server:
     """Start a server on the bench and return it; a server that already ran starts over.
 
-    Its model is linear, of two inputs and three classes, in float64. Methods that distil find eight inputs there, with
-    and without labels. Everything is the same at every call.
+    Its model is linear, with two inputs and three classes, in float64. For methods that distil, there are eight inputs,
+    with and without labels. Everything is the same at every call.
     """
     layer = torch.nn.utils.skip_init(torch.nn.Linear, 2, 3, bias=False, dtype=torch.float64)
     with torch.no_grad():
@@ -54,15 +54,15 @@ def send(
 
     Args:
         server: from :func:`started`.
-        delta: by how much the client's training moved each of the six parameters, or one number for all.
-        client: who sends it, 0 to 5.
+        delta: the change of each of the six parameters in the client's training, or one number for all.
+        client: the client that sends it, 0 to 5.
         staleness: how many versions ago the client was sent its model.
-        more: what else an :class:`~asyncfl_lite.Update` holds, such as ``num_samples=3``. The accuracies of the
-            received and of the trained model, for servers that ask for them, are 0.5 unless they are given.
+        more: other fields of the :class:`~asyncfl_lite.Update`, such as ``num_samples=3``. The accuracies of the
+            received model and of the trained model are 0.5 unless they are given.
 
     Raises:
-        AsyncFLError: for a client that there is not, another number of parameters, an update from before version 0, or
-            one that the server refuses.
+        AsyncFLError: for a client that does not exist, a wrong number of parameters, an update from before version 0,
+            or an update that the server refuses.
 
     Example: a buffer of two makes a version of the second update.
 
@@ -73,7 +73,7 @@ def send(
     (False, True)
     """
     if staleness > server.version:
-        raise AsyncFLError(f"staleness: the server is at version {server.version}, {staleness} ago there was none")
+        raise AsyncFLError(f"staleness: must be at most the server's version, {server.version}, got {staleness}")
     if client not in range(CLIENTS):
         raise AsyncFLError(f"client: the bench has 0 to {CLIENTS - 1}, got {client!r}")
     given = torch.as_tensor(delta, dtype=server.x.dtype)
@@ -90,7 +90,7 @@ def fill(server: Algorithm, delta: float | Sequence[float] | torch.Tensor, **mor
     """Send equal updates from clients 0, 1, … until the buffer is full and makes one version.
 
     Args:
-        server: from :func:`started`; its buffer is empty, and takes at most six.
+        server: from :func:`started`; its buffer is empty, and has room for at most six updates.
         delta: as for :func:`send`.
         more: as for :func:`send`.
     """

@@ -46,7 +46,8 @@ def par(id: str) -> int:
 def score() -> pd.DataFrame:
     """Return the reader's score by exercise: exhibits found, tries and minutes, with the minutes expected (par).
 
-    Minutes run from the exercise that was solved before, or from the first answer of all, to the right answer.
+    Minutes are counted from the solution of the previous exercise, or from the first answer of all, to the right
+    answer.
     """
     tried = attempts()
     ids = sorted([*NAMING, *WRITING, REST], key=lambda id: int(id.split(".")[1]))

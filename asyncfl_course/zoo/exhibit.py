@@ -20,19 +20,19 @@ class Exhibit:
     """A healthy server and a copy with one bug.
 
     Attributes:
-        letter: what it is called.
+        letter: its name.
         method: the registered name of the method.
         mutation: the bug.
         description: what the method is meant to do.
-        suspects: name of a place -> what might be wrong there.
-        place: the suspect that it is.
-        look: an experiment that tells.
-        minutes: par for finding the place.
-        settings: what the bench makes servers with; the first is the usual one, the bug shows in all.
-        asleep: settings in which the bug does nothing.
-        config: what a run of it changes of the package's defaults on digits.
+        suspects: name of a suspect -> what might be wrong.
+        place: the name of the right suspect.
+        look: an experiment that reveals the bug.
+        minutes: the minutes that finding the bug should take.
+        settings: the settings of the servers on the bench; the first are the usual ones, and the bug shows with all.
+        asleep: settings with which the bug does nothing.
+        config: changes to the package's defaults on digits, for its training runs.
         resumed: whether its runs are stopped half-way and resumed.
-        known: where the bug is known from; empty where we know of no published case.
+        known: where such a bug has been published; empty if we know of no case.
     """
 
     letter: str
@@ -63,7 +63,7 @@ class Exhibit:
         """Return the server without the bug, started with the test model.
 
         Args:
-            settings: ``buffer_size``, ``server_lr`` and the method's switches, in place of the exhibit's usual ones.
+            settings: ``buffer_size``, ``server_lr`` and the method's options, in place of the exhibit's usual ones.
         """
         return started(self.cls(**(settings or self.settings[0])))
 
@@ -75,7 +75,7 @@ class Exhibit:
         """Run an experiment on the healthy server and on the one with the bug; return one row of results for each.
 
         Args:
-            drive: is given a server that has just been started, and returns what it has seen, by name.
+            drive: function that gets a server that was just started, and returns its observations by name.
             settings: as for :meth:`healthy`.
         """
         return pd.DataFrame([drive(self.healthy(**settings)), drive(self.ill(**settings))], index=["healthy", "ill"])

@@ -333,7 +333,7 @@ def exhibit(letter: str) -> Exhibit:
         letter: A to L.
 
     Raises:
-        AsyncFLError: there is none of that letter.
+        AsyncFLError: there is no exhibit with this letter.
 
     Example:
 

@@ -26,10 +26,11 @@ def grade(letter: str, invariant: Invariant) -> str:
         invariant: see :data:`Invariant`.
 
     Raises:
-        Wrong: it is false for the healthy server (a false alarm) or true for the ill one (blind), with the settings.
-        NotImplementedError: it is still the stub.
+        Wrong: the invariant is false for the healthy server (a false alarm) or true for the ill one (blind); the
+            message gives the settings.
+        NotImplementedError: the invariant is still the stub.
 
-    Example: what is true of every server sees nothing.
+    Example: a statement that is true of every server detects nothing.
 
     >>> from asyncfl_course import zoo
     >>> from asyncfl_course.lessons import Wrong

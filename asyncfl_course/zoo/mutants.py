@@ -19,9 +19,9 @@ class Mutation:
     """One change to the source of one class.
 
     Attributes:
-        owner: the class whose source is changed; a base of the one that is asked for, or that one.
-        old: what stands there exactly once.
-        new: what takes its place.
+        owner: the class whose source is changed, which is the mutated class itself or one of its bases.
+        old: the text to replace, which occurs in that source exactly once.
+        new: its replacement.
     """
 
     owner: type
@@ -31,18 +31,19 @@ class Mutation:
     def applied(self, cls: type[T]) -> type[T]:
         """Return a copy of ``cls`` rebuilt from source, with this mutation.
 
-        The copy is no subclass: its methods' ``super()`` leads where the original's does. Its code is in no file.
+        The copy is not a subclass of ``cls``, and ``super()`` in its methods leads where it does in the original. Its
+        code is in no file.
 
         Raises:
-            ValueError: when the class has no such base, or its source does not hold ``old`` exactly once.
+            ValueError: if the class has no such base, or the base's source does not contain ``old`` exactly once.
         """
         if self.owner not in cls.__mro__:
-            raise ValueError(f"{self.owner.__name__} is no base of {cls.__name__}")
+            raise ValueError(f"{self.owner.__name__} is not a base of {cls.__name__}")
         made: dict[str, Any] = {}
         for part in reversed(cls.__mro__[: cls.__mro__.index(self.owner) + 1]):
             source = self._changed() if part is self.owner else source_of(part)
             names = {"np": np, **vars(sys.modules[part.__module__]), **made}
-            # annotations stay text here as there: compile() takes over this module's own future statements
+            # annotations stay text, as in the original, because compile() inherits this module's future statements
             exec(compile(source, f"<{part.__name__}>", "exec"), names)
             made[part.__name__] = names[part.__name__]
         return made[cls.__name__]
@@ -63,7 +64,7 @@ class Mutation:
     def _changed(self) -> str:
         source = source_of(self.owner)
         if source.count(self.old) != 1:
-            raise ValueError(f"{self.owner.__name__}: {self.old!r} must stand there once, not {source.count(self.old)}")
+            raise ValueError(f"{self.owner.__name__}: {self.old!r} must occur there once, not {source.count(self.old)}")
         return source.replace(self.old, self.new)
 
 

@@ -23,8 +23,9 @@ def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
 
     Args:
         letter: A to L.
-        seeds: a run each; the same seed gives both servers the same data, clients, delays and first weights.
-        ill: which of the two.
+        seeds: the seeds, with one run each; with the same seed both servers have the same data, clients, delays and
+            initial weights.
+        ill: whether to train the server with the bug.
 
     Returns:
         Accuracy by version (rows) and seed (columns).
@@ -32,7 +33,7 @@ def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
     one = exhibit(letter)
     with one.registered() as name:
         config = Config(**{**DIGITS, **one.config, "algorithm": one.method})
-        if ill:  # its name alone is changed: by that name it would get other defaults
+        if ill:  # only its name is changed, because a configuration made with that name would get other defaults
             config = Config(**{**config.as_dict(), "algorithm": name})
         configs = [config.with_seed(seed) for seed in seeds]
         found = [resumed(each) for each in configs] if one.resumed else [each.curve for each in run_many(configs)]
@@ -60,7 +61,7 @@ def caught(letter: str, **settings: Any) -> list[str]:
 
     Args:
         letter: A to L.
-        settings: what the server is made with, in place of the exhibit's usual settings.
+        settings: the server's settings, in place of the exhibit's usual ones.
     """
     one = exhibit(letter)
     try:

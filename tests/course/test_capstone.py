@@ -73,7 +73,7 @@ def test_the_bench_shows_what_an_invariant_sees():
     found = capstone.bench(method, [never, stops_when_ill], capstone.CHANGES, options)
     assert not found["never"].any() and found["stops_when_ill"].all()
     assert list(found.index) == ["healthy", *capstone.CHANGES]
-    with pytest.raises(ConfigError, match=r"^changes: FedPatience: 'not there' must stand there once, not 0$"):
+    with pytest.raises(ConfigError, match=r"^changes: FedPatience: 'not there' must occur there once, not 0$"):
         capstone.bench(method, [], {"a": ("not there", "")}, [])
 
 

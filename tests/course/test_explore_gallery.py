@@ -59,7 +59,7 @@ def test_watching_changes_nothing(watched):
 def test_only_images_that_fedrevive_makes_up():
     for algorithm in ("fedbuff", "dd_fedrevive"):
         run = Run(Config(task="digits", algorithm=algorithm, rounds=1))
-        with pytest.raises(ConfigError, match=f"^algorithm: only fedrevive makes samples up, got '{algorithm}'"):
+        with pytest.raises(ConfigError, match=f"^algorithm: only fedrevive makes up samples, got '{algorithm}'"):
             watch_generator(run)
     with pytest.raises(ConfigError, match="^every: must be at least 1, got 0"):
         watch_generator(small_run(), every=0)
