@@ -1,7 +1,8 @@
 """The commands ``grid``, ``tune``, ``report``, ``record``, ``results`` and ``league`` of ``asyncfl-lite``.
 
-They join the library's command line by the entry point group ``asyncfl_lite.commands`` (``pyproject.toml``), which is
-how any package can add a command: :func:`add_commands` declares them, and each names what carries it out.
+They are added to the library's command line through the entry point group ``asyncfl_lite.commands``
+(``pyproject.toml``), which any package can use to add commands. :func:`add_commands` declares each command, and names
+the function that carries it out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def add_commands(commands: Any) -> None:
     """Add the reproduction's commands to the library's parser.
 
     Args:
-        commands: what ``argparse`` returns for subcommands.
+        commands: the object that ``argparse`` returns for subcommands.
     """
     grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=WithDefaults)
     file = grid.add_argument(
@@ -67,7 +68,9 @@ def add_commands(commands: Any) -> None:
     grid.set_defaults(command="grid", carry_out=_grid, interrupted=MESSAGE)
 
     tune = commands.add_parser(
-        "tune", help="search for each method's best settings, with equally many runs", formatter_class=WithDefaults
+        "tune",
+        help="search for each method's best settings, with the same number of runs for each",
+        formatter_class=WithDefaults,
     )
     tune.add_argument(
         "file",
@@ -166,7 +169,7 @@ def _grid(options: argparse.Namespace) -> int:
     own = getattr(options, "import")
     cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
     if waiting := [cell.waits_for for cell in cells if cell.waits_for is not None]:
-        print(f"{len(waiting)} cells wait for searches that were not made, such as {waiting[0]}; run asyncfl-lite tune")
+        print(f"{len(waiting)} cells wait for searches that were not run, such as {waiting[0]}; run asyncfl-lite tune")
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept=kept_in(), workers=workers)
     _allow(cost, options)

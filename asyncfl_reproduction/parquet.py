@@ -1,6 +1,6 @@
 """Reading and writing of records as Parquet files in ``results/``, by one process at a time.
 
-A paper's folder in a tier, ``results/<tier>/<paper>/``, has up to three: ``runs.parquet`` and ``curves.parquet``
+A paper's folder in a tier, ``results/<tier>/<paper>/``, has up to three files: ``runs.parquet`` and ``curves.parquet``
 (:mod:`~asyncfl_reproduction.grid.tidy`) and ``searches.parquet`` (:mod:`~asyncfl_reproduction.tuning.outcomes`).
 ``asyncfl-lite results --csv FOLDER`` writes all of them as CSV.
 """
@@ -39,7 +39,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read a table, and check that all columns except :data:`TEXTS` hold numbers.
 
     Raises:
-        ResultError: naming the file and, where one does not hold numbers, the column.
+        ResultError: if it cannot be read, or a column does not hold numbers; the message names the file and the column.
     """
     with needs("grid", "recorded results"):
         from pyarrow.parquet import ParquetFile
@@ -58,8 +58,8 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
     """Write a table atomically; the same table always gives the same bytes.
 
     Args:
-        path: ``….parquet``; its folder is made.
-        table: whose columns but :data:`TEXTS` hold numbers or nothing.
+        path: ``….parquet``; its folder is created if needed.
+        table: the table; its columns except :data:`TEXTS` hold numbers or nothing.
     """
     with needs("grid", "recorded results"):
         import pyarrow
@@ -84,7 +84,7 @@ def write_csv(results: Path, folder: Path) -> int:
     """Write every table of a folder of records as CSV into another folder, and return the number of tables.
 
     Raises:
-        ConfigError: when there is none.
+        ConfigError: if there is none.
     """
     paths = sorted(results.rglob("*.parquet"))
     if not paths:

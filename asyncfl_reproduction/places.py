@@ -13,12 +13,11 @@ def tier_file(tier: str | Path, own: str | Path = "cells") -> Path:
     """Return the file that describes a tier's cells.
 
     Args:
-        tier: a file, or the name of a tier: ``smoke``.
-        own: the user's folder of experiments, whose tiers come before those of the same name that come with the
-            package.
+        tier: a file, or the name of a tier, such as ``smoke``.
+        own: the user's folder of experiments, whose tiers take precedence over the package's tiers of the same name.
 
     Raises:
-        ConfigError: when there is neither such a file nor such a tier.
+        ConfigError: if there is neither such a file nor such a tier.
     """
     path = Path(tier)
     if path.is_file():
@@ -28,7 +27,7 @@ def tier_file(tier: str | Path, own: str | Path = "cells") -> Path:
         if path in (Path(path.stem), Path(found.name), Path("cells", found.name)) and found.exists():
             return found
     if path.suffix or path.exists():
-        return path  # whoever reads it says that it is not there, or no file
+        return path  # its reader reports that it does not exist, or is not a file
     raise ConfigError(unknown_name("tier", str(tier), tiers(own)))
 
 

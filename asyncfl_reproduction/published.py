@@ -24,10 +24,10 @@ def published(paper: str, artefact: str) -> pd.DataFrame:
 
     Args:
         paper: ``FedEcho``, ``FedRevive``, ``KUIPER`` or ``FedADT``.
-        artefact: ``Table 2``.
+        artefact: such as ``Table 2``.
 
     Raises:
-        DataError: when the numbers are not there.
+        DataError: if the file with the numbers does not exist.
     """
     table = _read("results.csv")
     rows = table[(table["paper"] == paper) & (table["artefact"] == artefact)].reset_index(drop=True)
@@ -47,10 +47,10 @@ class Artefact(NamedTuple):
     """The layout of a paper's table or figure, a row of ``printed/artefacts.csv``.
 
     Attributes:
-        rows, columns: settings that form a table's rows and columns; a table without any is a list.
-        reference: the settings of the row with which the others are compared, column by column: the paper's own method
-            or default. Empty where rows are not compared.
-        sketch: the content of a figure that shows nothing measured.
+        rows, columns: settings that form a table's rows and columns; a table without them is a plain list.
+        reference: the settings of the row with which the others are compared, column by column, which is the paper's
+            own method or default. Empty if rows are not compared.
+        sketch: the content of a figure that shows no measurements.
     """
 
     rows: list[str]

@@ -1,19 +1,19 @@
 """The rule for verdicts, which uses differences paired by seed and intervals that stay valid when seeds are added.
 
-**Looks.** A comparison begins with 10 seeds and gets 16, then 32, while it is undecided. Each look has its own error
-level (1 %, 1.5 %, 2.5 %, in all 5 %), so its interval is wider than 95 %, and all looks together are wrong in at most
-5 % of cases. A tier that has fewer than 10 seeds is looked at once, at 5 %. ``scaled`` p values are multiplied such
-that 5 % is the bar at every look.
+**Looks.** A comparison begins with 10 seeds, and gets 16 and then 32 as long as it is undecided. Each look has its own
+error level (1 %, 1.5 % and 2.5 %, 5 % in all), so its interval is wider than a 95 % interval, and all looks together
+are wrong in at most 5 % of cases. A tier that has fewer than 10 seeds is looked at once, at 5 %. ``scaled`` p values
+are multiplied so that their threshold is 5 % at every look.
 
-**Verdict** of a difference against a margin m (0, or the printed gain). Level comes first: ``level`` if two one-sided
-tests (Schuirmann 1987) put it within ±1 point, or times within 5 %, also where its sign is sure. Only then the t
-interval is asked: ``holds`` (lower end above m), ``reversed`` (upper end below 0), ``smaller than claimed`` (upper end
-below m: whether anything is left is the lower end's matter), else ``undecided``. Wilcoxon's signed-rank test stands
-beside it.
+**Verdict.** A difference is judged against a margin m, which is 0 or the printed gain. Level comes first: the verdict
+is ``level`` if two one-sided tests (Schuirmann 1987) put the difference within ±1 point, or times within 5 %, even if
+the sign is certain. Otherwise the t interval decides: ``holds`` (lower end above m), ``reversed`` (upper end below 0),
+``smaller than claimed`` (upper end below m, whatever the lower end is), or else ``undecided``. The p value of
+Wilcoxon's signed-rank test is also reported.
 
-**Several comparisons.** A claim holds where all its parts do, and is level where all its parts are, which needs no
-correction; that some parts refute it is corrected by Holm (1979) over the parts. Over the claims of a family Benjamini
-and Hochberg (1995).
+**Several comparisons.** A claim holds if all its parts hold, and is level if all its parts are level. Neither needs a
+correction. Refutations by single parts are corrected by Holm's method (1979) over the parts. The claims of a family are
+corrected by Benjamini and Hochberg's method (1995).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EQUAL_SHARE = 0.05
 """Relative difference of times below which they are level."""
 EQUAL_RATIO = math.log(1 + EQUAL_SHARE)
 SAME = 1e-9
-"""Range below which all differences count as equal: only rounding separates them."""
+"""Range below which all differences count as equal, because only rounding separates them."""
 
 
 class Contrast(NamedTuple):
@@ -47,19 +47,19 @@ class Contrast(NamedTuple):
     Attributes:
         name: what is compared, such as ``fedecho against fedbuff``.
         unit: ``points`` (of accuracies, which are fractions), ``log ratio`` (of times), or empty.
-        mean: of the differences, in the unit of the numbers.
-        low: lower end of the interval at the look's level; −inf where nothing bounds it.
-        high: upper end; inf where nothing bounds it.
-        level: 1 − the look's error level, 0.99 with ten seeds.
-        seeds: how many seeds both sides have.
-        margin: what the difference has to exceed.
-        p: two-sided, of the t test against the margin, or against 0 where the mean lies between 0 and the margin; of
-            the claim that nothing differs, what :func:`as_equality` says.
-        wilcoxon: two-sided p of the signed-rank test against zero.
-        equal: p of the two one-sided tests that it lies within the bounds of equality.
-        apart: two-sided p of the t test that it lies beyond them.
-        below: one-sided p that the difference is below the margin.
-        verdict: what follows.
+        mean: mean of the differences, in the unit of the numbers.
+        low: lower end of the interval at the look's level; −inf if it is unbounded.
+        high: upper end; inf if it is unbounded.
+        level: 1 − the look's error level, such as 0.99 with ten seeds.
+        seeds: number of seeds that both sides have.
+        margin: the difference has to exceed it.
+        p: two-sided p value of the t test against the margin, or against 0 if the mean is at most a positive margin;
+            with a negative margin, at most ``equal``; for the claim that nothing differs, see :func:`as_equality`.
+        wilcoxon: two-sided p value of the signed-rank test against zero.
+        equal: p value of the two one-sided tests that the difference lies within the bounds of equality.
+        apart: two-sided p value of the t test that the difference lies beyond these bounds.
+        below: one-sided p value of the test that the difference is below the margin.
+        verdict: the verdict.
     """
 
     name: str
@@ -110,15 +110,16 @@ def contrast(
     Args:
         differences: ``(seeds,)``; a seed that is NaN counts as not run.
         name: what is compared.
-        margin: what the mean has to exceed; negative where the claim is "not more than so much below".
+        margin: the mean has to exceed it; negative if the claim is "not below by more than this".
         unit: see :class:`Contrast`.
-        equal: half the width of the region of equality, in the unit of the differences; None where none is defined.
-        bounds: whether the numbers bound the mean from below and from above; not, where some are censored.
-        alpha: the error level of the only look that there will be; by default that of the look so many seeds allow.
+        equal: half the width of the region of equality, in the unit of the differences; None if none is defined.
+        bounds: whether the numbers bound the mean from below and from above; censored numbers may not.
+        alpha: the error level if there is only one look; by default that of the look at this many seeds.
 
     Returns:
-        ``undecided`` with an interval without ends for fewer than three seeds or where one number is infinite.
-        Differences that are all the same have no deviation to judge by: p is then the sign test's, 2^(1 − seeds).
+        The comparison. With fewer than three seeds, or if one number is infinite, the verdict is ``undecided`` and the
+        interval is unbounded. If all differences are the same, there is no deviation to judge by, so p is that of the
+        sign test, 2^(1 − seeds).
     """
     differences = np.asarray(differences, float)
     differences = differences[~np.isnan(differences)]
@@ -152,8 +153,9 @@ def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
         low: lower end of the difference's interval.
         high: upper end.
         equal: whether the difference lies within the bounds of equality.
-        margin: what the difference has to exceed. A negative one is "not below by more than so much", where so much is
-            at least the bound of equality: there "reversed" is below the margin, and what is level holds.
+        margin: the difference has to exceed it. A negative margin means "not below by more than this", and must be at
+            least as wide as the bound of equality. Then ``reversed`` means below the margin, and a level difference
+            ``holds``.
     """
     if equal:
         return HOLDS if margin < 0 else LEVEL
@@ -171,7 +173,7 @@ def as_level(low: float, high: float, equal: bool, bound: float) -> str:
         low: lower end of the difference's interval.
         high: upper end.
         equal: whether the difference lies within the bounds of equality.
-        bound: half the width of the region of equality; the claim is reversed where the interval lies beyond it.
+        bound: half the width of the region of equality; the claim is reversed if the interval lies outside the region.
     """
     if equal:
         return HOLDS
@@ -181,7 +183,7 @@ def as_level(low: float, high: float, equal: bool, bound: float) -> str:
 def as_equality(found: Contrast, bound: float) -> Contrast:
     """Return the comparison with its verdict on the claim that the two methods do not differ.
 
-    Its p is that of equivalence, or of lying apart where it is reversed.
+    Its p value is that of equivalence, or, if the claim is reversed, that of a difference beyond the bounds.
     """
     verdict = as_level(found.low, found.high, found.equal <= 1 - found.level, bound)
     return found._replace(verdict=verdict, p=found.apart if verdict == REVERSED else found.equal)
@@ -230,7 +232,7 @@ def signed_rank(differences: np.ndarray) -> float:
     moved = differences[np.abs(differences) > SAME]
     if not len(moved):
         return 1.0
-    tied = len(np.unique(np.abs(moved))) < len(moved)  # by itself scipy would go through all permutations, for a second
+    tied = len(np.unique(np.abs(moved))) < len(moved)  # scipy's default would try all permutations for a second
     return float(stats.wilcoxon(moved, method="asymptotic" if tied else "exact").pvalue)
 
 
@@ -239,15 +241,15 @@ def log_ratios(
 ) -> tuple[np.ndarray, tuple[bool, bool]]:
     """Return, by seed, the log ratio of ``slower`` to ``faster``, which is positive if ``faster`` was sooner.
 
-    A run that never reaches its target is censored at its end: the other's lead is then at least what that end shows,
-    and 0 if it shows none; two that never reach it are level within the horizon. So a censored number is never further
-    from 0 than the true one. It bounds the mean on one side only: where some slower run never got there the lead is at
-    least so large, where some faster one did not nothing says that it leads.
+    A run that never reaches its target is censored at its end. The other run's lead is then at least the one computed
+    with this end, and 0 if that shows no lead. If both never reach the target, their ratio counts as 1. So a censored
+    log ratio is never further from 0 than the true one. If with some seed only ``slower`` misses the target, the mean
+    is bounded only from below; if only ``faster`` misses it, the mean is bounded only from above.
 
     Args:
         faster: ``(seeds,)`` times, infinite where the target was not reached.
-        slower: likewise, of the same seeds.
-        ends: when each one's runs ended, ``(seeds,)`` each.
+        slower: the other side's times, with the same seeds.
+        ends: the times at which the two sides' runs ended, ``(seeds,)`` each.
 
     Returns:
         ``(seeds,)`` log ratios, and whether they bound their mean from below and from above.
@@ -274,7 +276,7 @@ def holm(p: Sequence[float]) -> np.ndarray:
 def benjamini_hochberg(p: Sequence[float]) -> np.ndarray:
     """Adjust p values by Benjamini and Hochberg's method.
 
-    If those below 5 % are rejected, at most 5 % of the rejections are false on average.
+    If the hypotheses with adjusted values below 5 % are rejected, at most 5 % of the rejections are false on average.
     """
     return _adjusted(p, stats.false_discovery_control)
 
@@ -296,9 +298,9 @@ def _step_down(p: np.ndarray) -> np.ndarray:
 def within_a_claim(parts: Sequence[Contrast]) -> list[tuple[str, float]]:
     """Return each part's verdict and p value, corrected for a claim that needs all parts to hold.
 
-    A verdict that refutes a part stands if it does so by Holm over all parts, for each kind of refutation; else the
-    part is undecided there. ``holds`` needs no correction, since the claim needs all of them; nor does ``level`` where
-    all parts are. Each p is such that 5 % is the bar.
+    A verdict that refutes a part stands only if its p value passes Holm's correction over all parts, for each kind of
+    refutation; otherwise the part is undecided here. ``holds`` needs no correction, since the claim needs all parts to
+    hold; nor does ``level`` if all parts are level. Each p value has the threshold 5 %.
     """
     verdicts, p = [part.verdict for part in parts], np.array([part.scaled for part in parts])
     for refuted in (REVERSED, SMALLER, *([LEVEL] if set(verdicts) != {LEVEL} else [])):
@@ -315,18 +317,19 @@ def simulated_error_rates(
 ) -> pd.DataFrame:
     """Simulate how often decision rules see a difference that does not exist, and how often they detect a real one.
 
-    Two methods' accuracies are normal with deviation 1 over seeds. The old rule says that they differ where their means
-    lie more than one pooled deviation apart; ours looks at 10, then 16, then 32 pairs until its interval excludes 0.
+    Two methods' accuracies are normal with deviation 1 over seeds. The old rule says that the methods differ if their
+    means are more than one pooled deviation apart. Our rule looks at 10, then 16, then 32 pairs until its interval
+    excludes 0.
 
     Args:
-        shift: the difference to be seen, in deviations of one method over seeds.
-        correlation: of the two methods at the same seed.
-        trials: made-up comparisons.
-        seed: of the random numbers.
+        shift: the difference to be detected, in deviations of one method over seeds.
+        correlation: correlation of the two methods at the same seed.
+        trials: number of simulated comparisons.
+        seed: seed of the random numbers.
 
     Returns:
-        One row per rule: rule, seeds, false_alarms (a difference is said where there is none, in either direction) and
-        power (the difference is said, in the right direction), shares of the trials.
+        One row per rule: rule, seeds, and two shares of the trials: false_alarms (the rule sees a difference, in either
+        direction, although there is none) and power (the rule sees the true difference, in the right direction).
     """
     draws = np.random.default_rng(seed).standard_normal((2, trials, max(LOOKS)))
     second = correlation * draws[0] + math.sqrt(1 - correlation**2) * draws[1]

@@ -2,9 +2,9 @@
 
 A trained claim is about differences between cells, each judged by :mod:`.statistics`: ``holds``, ``smaller than
 claimed``, ``level``, ``reversed`` or ``undecided``. A claim about the clock or about printed numbers ``holds`` or
-``fails``. ``holds where run`` says that every part that was run holds and that others were not run; it is never
-counted as ``holds``. ``did not train``: a cell answers one class for everything. ``borrowed``: a cell takes rates that
-were searched elsewhere.
+``fails``. ``holds where run`` means that every part that was run holds, and that other parts were not run; it is never
+counted as ``holds``. ``did not train`` means that a cell predicts one class for every input, and ``borrowed`` that a
+cell uses rates that were searched elsewhere.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ def counted(counts: Mapping[str, int]) -> str:
 def joined(verdicts: Iterable[str]) -> str:
     """Return the verdict of a claim that needs all parts to hold, so that one refuted part refutes the claim.
 
-    "A is above B in every column" says that there is a difference everywhere. Where one part is level it does not hold.
-    Where all parts are level the claim is ``level``, and where only some are and none is reversed, ``partly level``.
+    "A is above B in every column" says that there is a difference everywhere, so it does not hold if one part is level.
+    If all parts are level, the claim is ``level``. If only some are, and none is reversed, it is ``partly level``.
 
     Args:
-        verdicts: of the parts; those that were not run leave ``holds where run`` of a claim that would hold.
+        verdicts: the verdicts of the parts; if some parts were not run, a claim that would hold gets ``holds where
+            run``.
     """
     parts = set(verdicts)
     ran = parts - {NOT_RUN}

@@ -1,7 +1,7 @@
 """The papers' claims, each with a function that checks it on recorded results, and the code that runs these checks.
 
-The rule is that of :mod:`.statistics`, the names of verdicts are in :mod:`.verdicts`. What the paper's own printed
-numbers say of a claim stands beside it.
+The rule is in :mod:`.statistics`, and the names of verdicts are in :mod:`.verdicts`. Each claim also has the verdict on
+the paper's own printed numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
     *("trained", "clock", "arithmetic", "by construction", "not checkable here"),
 )
 """Kinds of claims: about trained models; about delays and staleness; about printed numbers; true by construction; and
-the rest. Only claims of the first kind count as evidence: training could have refuted them."""
+the rest. Only claims of the first kind count as evidence, because only they could have been refuted by training."""
 TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
 """Columns of the table of claims; two more follow if the column "printed" was checked."""
 
@@ -32,15 +32,15 @@ class Claim:
     """One checkable statement of a paper.
 
     Attributes:
-        id: paper, artefact and a letter, ``FE-T2-a``.
+        id: paper, artefact and a letter, such as ``FE-T2-a``.
         artefact: the table or figure.
         text: what is claimed.
-        printed: what the paper's own numbers say of it.
-        check: from recorded results to a finding.
+        printed: the verdict on it by the paper's own numbers.
+        check: function from recorded results to a finding.
         kind: one of :data:`KINDS`.
-        of_constant_answers: whether the claim itself is that runs answer one class or do not train, so that such runs
-            do not keep it from being decided.
-        because: why it cannot but hold, of a claim that holds by construction.
+        of_constant_answers: whether the claim itself says that runs predict one class or do not train, so that it can
+            be decided by such runs.
+        because: why it must hold, for a claim that holds by construction.
     """
 
     id: str
@@ -82,7 +82,7 @@ class Checked(NamedTuple):
     """A claim with its finding in one column of results ("tuned" or "printed").
 
     Attributes:
-        claim: which.
+        claim: the claim.
         column: one of :data:`COLUMNS`.
         finding: its verdict.
         cells: the cells whose accuracies or times it asked for.
@@ -99,10 +99,10 @@ class Checked(NamedTuple):
 def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checked:
     """Check a claim in one column; a claim that rests on an untrained cell or on borrowed rates cannot hold.
 
-    It rests on the cells whose accuracies or times it asks for, one such cell being enough: ``borrowed`` if its rates
-    were searched elsewhere, else ``did not train`` if it answers one class for all (:meth:`Measured.is_constant`).
-    It is still refuted if it is without them: one comparison of other cells is enough to refute a claim, and where all
-    the others are level it is partly so.
+    A claim rests on the cells whose accuracies or times its check reads. One cell is enough for the verdict
+    ``borrowed`` if the cell's rates were searched elsewhere, or else for ``did not train`` if it predicts one class for
+    every input (:meth:`Measured.is_constant`). The claim is still refuted if the comparisons of the other cells refute
+    it. If all of these are level, it is ``partly level``.
     """
     chosen = measured.column(column)
     given = chosen.unmarked() if claim.of_constant_answers else chosen
@@ -132,10 +132,10 @@ def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | 
     The column "printed" holds such a cell's twin, which has the paper's own server settings.
 
     Args:
-        measured: what was recorded.
-        claims: which.
-        searched: the same cells, each searched where it is used. A trained claim is judged on these in a column where
-            they hold every cell that it rests on.
+        measured: the recorded results.
+        claims: the claims to check.
+        searched: results of the same cells, each searched where it is used. In each column, a trained claim is judged
+            on these if they include every cell on which it rests.
     """
     checked, twins = [], measured.twins
     for claim in claims:
@@ -169,8 +169,8 @@ def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
     """Return one row per claim, with the verdict on the paper's own numbers and the verdict on ours.
 
     The columns are id, artefact, kind, claim, paper, ours and detail. If a claim was checked in the column "printed",
-    there are also ``fixed server rate`` and its detail; claims that rest on no cell with a twin have the same verdict
-    in both.
+    there are also ``fixed server rate`` and its detail. A claim that rests on no cell with a twin has the same verdict
+    in both columns.
     """
     rows: dict[str, dict[str, str]] = {}
     for claim, column, (verdict, detail, *_), *_ in checked:
@@ -200,9 +200,9 @@ def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
 def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:
     """Return one row per tested trained claim and column, with the Benjamini-Hochberg correction.
 
-    The columns are claim, column, verdict, p, q and survives. ``p`` is scaled such that 5 % is the bar at every look;
-    ``q`` is adjusted by Benjamini and Hochberg over the trained claims of its column, and ``survives`` says whether it
-    is at most 5 %.
+    The columns are claim, column, verdict, p, q and survives. ``p`` is scaled so that its threshold is 5 % at every
+    look; ``q`` is ``p``, adjusted by Benjamini and Hochberg's method over the trained claims of its column; and
+    ``survives`` says whether ``q`` is at most 5 %.
     """
     rows = [
         (claim.id, column, finding.verdict, finding.weight)

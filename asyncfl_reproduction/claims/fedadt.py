@@ -1,9 +1,9 @@
 """FedADT's claims, in the order of the paper's tables and figures.
 
-Times to target are as the paper's Table I has them: the first evaluation at the target, 90% on MNIST, 75% on
-Fashion-MNIST, 40% on CIFAR-10 and 10% on CIFAR-100. FedBuff reaches them in every column of the paper; on stand-ins
-that are harder, a seed with which it does not has 85% of FedBuff's best running average as its target. "Fail" is never
-there.
+Times to target are defined as in the paper's Table I: the time of the first evaluation that reaches the target, which
+is 90% on MNIST, 75% on Fashion-MNIST, 40% on CIFAR-10 and 10% on CIFAR-100. In the paper, FedBuff reaches these targets
+in every column. Stand-ins can be harder: if FedBuff misses the target with a seed, that seed's target is 85% of
+FedBuff's best running average. The paper's "Fail" means that a run never reaches the target.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """FedEcho's claims, in the order of the paper's tables and figures.
 
-A claim about several columns or methods is a number of comparisons, all of which must hold; the finding says how many
-were run: the smoke tier has one full column of Table 2, the laptop tier all of them. "At least as good" allows a point.
-Claims about delays and learning rates need no recorded cell.
+A claim about several columns or methods consists of several comparisons, all of which must hold. The finding says how
+many of them were run: the smoke tier has one full column of Table 2, and the laptop tier has all of them. "At least as
+good" allows a point. Claims about delays and learning rates need no recorded cell.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """FedRevive's claims, in the order of the paper's tables and figures.
 
-Those about delays, schedules, printed arithmetic, proxies and parts of an update need no recorded cell; their numbers
-are in ``measure/fedrevive.py``. Accuracy is the mean of a run's last five evaluations. Time to target is the paper's:
-virtual time to 85% of the best accuracy of FedBuff on the same data, here with the same seed, both on the running
-average of five evaluations; FedAvg's curve, whose evaluations are far apart and do not fluctuate, is taken raw.
+Claims about delays, schedules, printed arithmetic, proxies and parts of an update need no recorded cell; their numbers
+come from ``measure/fedrevive.py``. Accuracy is the mean of a run's last five evaluations. Time to target is defined as
+in the paper: the virtual time to 85% of FedBuff's best accuracy on the same data, and here also with the same seed,
+both on the running average of five evaluations. FedAvg's curve, whose evaluations are far apart and do not fluctuate,
+is used without averaging.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def _dd_fastest(m: Measured) -> Finding:
 def roughness(curve: pd.DataFrame) -> float:
     """Return the mean distance of an evaluation's accuracy from the mean of its two neighbours, as a fraction.
 
-    Over a run's second half, in which accuracy rises little; NaN for fewer than three evaluations.
+    It is measured over a run's second half, in which accuracy rises little, and is NaN for fewer than three
+    evaluations.
     """
     raw = curve["accuracy"].to_numpy()[len(curve) // 2 :]
     return float(np.abs(raw[1:-1] - (raw[:-2] + raw[2:]) / 2).mean()) if len(raw) > 2 else float("nan")
@@ -157,7 +159,7 @@ def _right_skewed(m: Measured) -> Finding:
 
 def _shape_differs_mean_does_not(m: Measured) -> Finding:
     usual, shifted = measure.staleness("fedrevive"), measure.staleness("fedrevive_shift")
-    test = stats.ks_2samp(usual[::50], shifted[::50])  # neighbours depend on each other
+    test = stats.ks_2samp(usual[::50], shifted[::50])  # because neighbours are not independent
     text = f"means {usual.mean():.2f} and {shifted.mean():.2f}, KS distance {test.statistic:.2f}, p = {test.pvalue:.1g}"
     holds = test.pvalue < 0.01 and abs(usual.mean() - shifted.mean()) < 1
     return Finding(HOLDS if holds else FAILS, text)

@@ -41,9 +41,9 @@ class Finding(NamedTuple):
     Attributes:
         verdict: one of :data:`VERDICTS`.
         detail: the numbers in words.
-        contrast: the comparison that it is, if it is one.
-        parts: the findings that it joins; empty for one that joins none.
-        p: of a decision that is no contrast, such that 5 % is the bar; NaN where there is none.
+        contrast: the comparison, if the finding is a single comparison.
+        parts: the findings that it joins; empty if it joins none.
+        p: p value of a decision without a contrast, scaled so that its threshold is 5 %; otherwise NaN.
     """
 
     verdict: str
@@ -66,8 +66,9 @@ class Finding(NamedTuple):
     def weight(self) -> float:
         """The finding's p value, scaled so that its threshold is always 5 %; NaN if nothing was tested.
 
-        A claim that some of its parts refute has the smallest p of these, by Holm; any other has the largest of all
-        parts. A part that is level, or of which is claimed that nothing differs, has the p of equivalence.
+        If some parts refute the claim, it is the smallest of their p values after Holm's correction; otherwise it is
+        the largest p value of all parts. A part that is level, or that claims no difference, has the p value of
+        equivalence.
         """
         tested = [(leaf.verdict, leaf.p) for leaf in self.leaves if leaf.contrast is None and not math.isnan(leaf.p)]
         tested += within_a_claim(self.contrasts)
@@ -95,13 +96,13 @@ def compare(
     """Check whether ``left`` lies above ``right`` by more than ``margin``, over their common seeds.
 
     Args:
-        left: numbers by seed; None where nothing was run.
-        right: likewise.
+        left: numbers by seed; None if nothing was run.
+        right: the same for the other side.
         label: what is compared, such as ``fedecho against fedbuff``.
-        margin: in the unit of the numbers.
-        unit: "points" for accuracies, which are level within a point; others have no such bounds.
-        scale: what numbers are multiplied by where they are printed: accuracies are fractions here, percent in texts.
-        marks: what is printed behind each side's numbers.
+        margin: the margin, in the unit of the numbers.
+        unit: "points" for accuracies, which are level within a point; other units have no such bounds.
+        scale: factor for printed numbers; accuracies are fractions here, and percentages in texts.
+        marks: texts that are printed after each side's numbers.
 
     Returns:
         One of the verdicts of a contrast, or ``not run`` without numbers.
@@ -128,12 +129,12 @@ def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
     """Join several findings into one for a claim that needs all of them to hold.
 
     Args:
-        findings: themselves joined from others or not; refutations are corrected over all parts, see
-            :func:`.within_a_claim`.
-        nothing: what to say when none was run.
+        findings: single or joined findings; refutations are corrected over all parts, see :func:`.within_a_claim`.
+        nothing: the text if none of them was run.
 
     Returns:
-        The verdict of :func:`.joined`. Up to six parts are listed one by one, else those that decide.
+        A finding with the verdict of :func:`.joined`. Up to six parts are listed one by one; of more parts, only those
+        that decide.
     """
     leaves = tuple(leaf for finding in findings for leaf in finding.leaves)
     ran = [leaf for leaf in leaves if leaf.verdict != NOT_RUN]

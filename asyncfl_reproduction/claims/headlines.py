@@ -1,8 +1,9 @@
 """Headlines: the papers' central results as twelve comparisons, three per paper, fixed before they were run.
 
-Each is one difference or ratio, so that it has an interval; together they are corrected by Holm, which counts all
-twelve whether run or not. Where a method is compared with the best of several, that one is chosen by its mean among the
-cells recorded here, which makes the comparison harder than with any one named beforehand.
+Each headline is one difference or ratio, so that it has an interval. Their p values are corrected together by Holm's
+method, which counts all twelve whether they were run or not. If a method is compared with the best of several others,
+that one is chosen by its mean among the cells recorded here. This makes the comparison harder than one with a method
+named beforehand.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ class Headline:
 
     Attributes:
         id: ``FE-1`` to ``FA-3``.
-        claim: the claim that it is of, ``FE-T2-a``.
+        claim: the claim to which it belongs, such as ``FE-T2-a``.
         sentence: what is compared, in plain words.
-        printed: what the paper has for it.
-        check: from recorded results to the finding of one comparison.
+        printed: the paper's number for it.
+        check: function from recorded results to the finding of one comparison.
     """
 
     id: str
@@ -100,16 +101,16 @@ def check_headlines(measured: Measured, searched: Measured | None = None) -> pd.
     """Return one row per headline and column of verdicts, with its verdict, interval and corrected p value.
 
     Args:
-        measured: what was recorded.
-        searched: the same cells, each searched where it is used; a headline is judged on these in a column where they
-            hold every cell that it rests on.
+        measured: the recorded results.
+        searched: results of the same cells, each searched where it is used. In each column, a headline is judged on
+            these if they include every cell on which it rests.
 
     Returns:
-        One row per headline and column ("tuned"; "printed" for those that rest on a cell with a twin): id, claim,
-        sentence, paper (what it prints), column, verdict, the fields of a :class:`.Contrast` that a forest plot needs
-        (unit, mean, low, high, level, seeds, p, wilcoxon), holm (p adjusted over the twelve of a column, where 5 % is
-        the bar at every look; NaN where rates are borrowed) and survives (whether it is at most 5 %). Numbers are NaN
-        where nothing was run.
+        One row per headline and column ("tuned"; "printed" for headlines that rest on a cell with a twin): id, claim,
+        sentence, paper (the printed number), column, verdict, the fields of a :class:`.Contrast` that a forest plot
+        needs (unit, mean, low, high, level, seeds, p, wilcoxon), holm (the p value adjusted over the twelve headlines
+        of a column, with the threshold 5 % at every look; NaN if rates are borrowed) and survives (whether ``holm`` is
+        at most 5 %). Numbers are NaN if nothing was run.
     """
     claims = [Claim(one.id, "", one.sentence, one.printed, one.check) for one in HEADLINES]
     named = {one.id: one for one in HEADLINES}

@@ -1,10 +1,12 @@
 """KUIPER's claims, in the order of the paper's tables and figures.
 
-The paper's figures print no values, so most claims are orderings: conjunctions of comparisons, of which a tier may
-have a part. "Not below" and "at least" allow a point. Claims about printed times are in :mod:`.kuiper_times`.
+The paper's figures print no values, so most claims are about an order. Such a claim is a conjunction of comparisons, of
+which a tier may have only some. "Not below" and "at least" allow a point. Claims about printed times are in
+:mod:`.kuiper_times`.
 
-Targets for times: the paper's 40% on HMDB51 is 87% of the best accuracy that it reports there (46.15%), and all
-runs whose times it compares reach it. Ours is 87% of the lowest accuracy of the compared runs of the same seed.
+For times to target, the paper uses 40% on HMDB51. This is 87% of the best accuracy that it reports there (46.15%), and
+all runs whose times it compares reach it. Our target is 87% of the lowest accuracy of the compared runs with the same
+seed.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0)
     label = f"{against(left[0], right[0])}, number"
     found = compare(left[1], right[1], label, margin, unit=unit, scale=100.0 if unit == "points" else 1.0)
     if unit == "time" and found.contrast is not None and not (np.ptp(left[1]) or np.ptp(right[1])):
-        return as_finding(found.contrast.mean > margin, found.detail)  # no draw enters, so no seed could say otherwise
+        return as_finding(found.contrast.mean > margin, found.detail)  # nothing is random, so every seed gives the same
     return found
 
 
@@ -104,7 +106,8 @@ def below(m: Measured, name: str, limit: float) -> Finding:
     if values is None:
         return Finding(NOT_RUN, "not run")
     label = name.split("/", 1)[-1]
-    found = contrast(limit - values.to_numpy(), f"{label} below {100 * limit:g}", equal=None)  # a limit is no method
+    # a limit is not a method, so nothing can be level with it
+    found = contrast(limit - values.to_numpy(), f"{label} below {100 * limit:g}", equal=None)
     text = f"{label}: {mean_text(100 * values)}, limit {100 * limit:g}, {interval_text(found)}"
     return Finding(found.verdict, text, found)
 
@@ -261,7 +264,7 @@ def order_of_times_flips(m: Measured) -> Finding:
 def parts_help(m: Measured) -> Finding:
     """Check that each part of KUIPER helps at bias 0.8, and that the error reward changes nothing at bias 0.
 
-    The full method's reward is by the received model's accuracy; ``kuiper/accuracy`` has the other readings.
+    The full method's reward uses the received model's accuracy; ``kuiper/accuracy`` has the other readings.
     """
     parts = [f"fig9a/bias0.8/{part}" for part in ("no-burst", "no-staleness", "no-error")]
     full = cell("fig3b", "bias0.8", "kuiper")
@@ -286,7 +289,7 @@ def mixing_unimodal(m: Measured) -> Finding:
         curves.append(unimodal(m, [*betas[:3], cell("fig3b", f"bias{bias}", "kuiper"), betas[3]]))
         still.append(unmoved(m, betas[0]))
     shape, stays = all_of(curves), all_of(still)
-    if shape.verdict == NOT_RUN and stays.verdict in (HOLDS, WHERE_RUN):  # half of the claim is not the claim
+    if shape.verdict == NOT_RUN and stays.verdict in (HOLDS, WHERE_RUN):  # half of the claim is not enough
         return Finding(NOT_RUN, f"no curve was run; {stays.detail}")
     return all_of([shape, stays])
 

@@ -55,9 +55,10 @@ def ratio_between(board: str, low: float, high: float) -> Finding:
 def more_than_the_last_layer(m: Measured) -> Finding:
     """Check that training on a clip takes longer than two forward passes, on every board and both data sets.
 
-    Training every layer takes three passes, training the last layer alone takes one
-    (:data:`~asyncfl_reproduction.measure.kuiper.PASSES`), so two is the middle. How many clips the test set has is
-    not printed. The claim takes as many a video as in training; with one for each test video the numbers do not tell.
+    Training every layer takes about three passes, and training the last layer alone takes about one
+    (:data:`~asyncfl_reproduction.measure.kuiper.PASSES`), so two is the middle. The paper does not print how many clips
+    the test set has. The claim assumes as many clips per video as in training; with one clip per test video, the
+    numbers cannot distinguish the two.
     """
     of = {data: (data, epoch_seconds()[data], test_seconds()[data]) for data in measure.LAWS}
     passes = {data: list(measure.passes_a_clip(*one).values()) for data, one in of.items()}

@@ -32,8 +32,8 @@ class Measured:
     """Recorded results of a tier, by cell.
 
     Attributes:
-        summaries: cell -> its runs' summaries, one row per seed, with their ``seed`` (without: 0, 1, …); cells that
-            were not run are absent.
+        summaries: cell -> its runs' summaries, one row per seed, with the column ``seed`` (without it, seeds are 0, 1,
+            …); cells that were not run are absent.
         curves: cell -> its runs' curves (version, time, updates, accuracy, …), one per seed, in the same order.
         planned: the cells of the tier, recorded or not; by default those that are recorded.
         borrowed: the cells whose rates were searched elsewhere; see :mod:`asyncfl_reproduction.grid.borrowed`.
@@ -48,8 +48,9 @@ class Measured:
         """Return the results for one column of verdicts.
 
         Args:
-            name: "tuned", the cells as they are named, or "printed", where a cell's twin of :data:`TWIN`, run with the
-                paper's own server settings, takes its place. One whose twin was not recorded counts as not run there.
+            name: "tuned", which has the cells as they are named, or "printed", in which a cell is replaced by its twin
+                (see :data:`TWIN`), which was run with the paper's own server settings. A cell whose twin was not
+                recorded counts as not run there.
         """
         borrowed = {cell for cell in self.borrowed if not cell.endswith(TWIN)}
         if name == TUNED:
@@ -87,17 +88,17 @@ class Measured:
     def is_constant(self, cell: str) -> bool:
         """Return whether more than half of a cell's runs predict one class for every input.
 
-        Their accuracy is that class's share of the test set, so a difference from it speaks for no method and against
-        none, however large it is. A comparison with such a cell on either side is therefore neither decided nor
-        undecided: the cell did not train. With fewer such runs the cell has trained, if unsteadily, and they belong to
-        its spread.
+        The accuracy of such a run is that class's share of the test set, so a difference from it is evidence neither
+        for nor against a method, however large it is. A comparison with such a cell on either side is therefore neither
+        decided nor undecided; its verdict is ``did not train``. If at most half of the runs are such, the cell has
+        trained, if unsteadily, and these runs are part of its spread.
         """
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
     def mark(self, *cells: str) -> str:
         """Return the mark to print after a number that rests on these cells, such as " (borrowed)", or an empty string.
 
-        A mark of constant answers says with how many seeds, unless it is all of them.
+        A mark for constant answers gives the number of seeds with such answers, unless all seeds have them.
         """
         runs = sum(len(self.summaries[cell]) for cell in cells if cell in self.summaries)
         constant = sum(map(self.constant_runs, cells))
@@ -119,7 +120,7 @@ class Measured:
 
     def by_seed(self, cell: str, number: str = ACCURACY) -> pd.Series | None:
         """Return one number of a cell's summaries by seed (accuracies as fractions); None if the cell was not run."""
-        if cell not in self.summaries or number not in self.summaries[cell]:  # some numbers came later than others
+        if cell not in self.summaries or number not in self.summaries[cell]:  # summaries may lack newer numbers
             return None
         return pd.Series(self.summaries[cell][number].to_numpy(), self._seeds(cell))
 
@@ -138,7 +139,8 @@ class Measured:
     def gap_in_time(self, better: str, worse: str) -> pd.Series | None:
         """Return one cell's accuracy minus another's by seed, at the time when the first of the two runs ends.
 
-        The other run's accuracy is that of its last test until then. Without a common seed, the result is None.
+        The accuracy of the run that goes on is that of its last test up to this time. Without a common seed, the result
+        is None.
         """
         left, right = (
             None if cell not in self.curves else pd.Series(list(self.curves[cell]), self._seeds(cell), dtype=object)
@@ -168,8 +170,8 @@ class Measured:
         """Return, by seed, the virtual time at which a cell reaches ``target`` accuracy, or None if it was not run.
 
         Args:
-            cell: whose.
-            target: a fraction, or one by seed; a seed that has none is left out.
+            cell: the cell's name.
+            target: a fraction, or one fraction for each seed; a seed without a target is left out.
             window: see :func:`time_to`.
         """
         if cell not in self.curves:
@@ -190,14 +192,14 @@ class Measured:
         """Check whether one cell reaches ``target`` sooner than another, by the ratio of their times with each seed.
 
         Args:
-            faster: the cell that shall be sooner.
-            slower: the other.
-            target: a fraction, or one for each seed.
-            windows: of the running averages of the two, see :func:`time_to`.
-            factor: how many times as long the slower must take.
+            faster: the cell that should be sooner.
+            slower: the other cell.
+            target: a fraction, or one fraction for each seed.
+            windows: windows of the two cells' running averages, see :func:`time_to`.
+            factor: ``slower`` must take more than this many times as long.
 
         Returns:
-            A verdict on the mean log ratio. A run that never gets there is censored, see :func:`.log_ratios`.
+            A finding on the mean log ratio. A run that never reaches the target is censored, see :func:`.log_ratios`.
         """
         if isinstance(target, pd.Series) and target.empty:
             return Finding(NOT_RUN, f"{against(faster, slower)}: no target")
@@ -223,11 +225,12 @@ class Measured:
     ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
         """Return the log ratios of two cells' times to a target, with three flags about runs that miss it.
 
-        The flags say whether the ratios bound their mean from below and from above, and whether all runs reached it.
-        A run is taken to reach a target no sooner than its first test after the start: before that, no time is known.
+        The flags say whether the ratios bound their mean from below and from above, and whether all runs reached the
+        target. A run is taken to reach a target no sooner than at its first test after the start, because no earlier
+        time is known.
 
         Args:
-            faster: the cell whose being sooner is positive.
+            faster: the cell whose lead gives positive ratios.
             slower, target, windows: as for :meth:`sooner`.
         """
         columns = []
@@ -280,10 +283,10 @@ def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
     Args:
         curve: a run's evaluations in order, with ``time`` and ``accuracy`` (a fraction).
         target: a fraction.
-        window: average over so many last evaluations (fewer at the start), as FedRevive's running average.
+        window: number of last evaluations to average over (fewer at the start), as in FedRevive's running average.
 
     Returns:
-        The time, or infinity when it is not reached.
+        The time, or infinity if the target is not reached.
     """
     reached = curve["accuracy"].rolling(window, min_periods=1).mean() >= target
     return float(curve["time"][reached].iloc[0]) if reached.any() else math.inf

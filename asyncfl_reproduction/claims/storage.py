@@ -13,10 +13,10 @@ class Storage(NamedTuple):
     """Amounts that a server stores, not counting generators, pools and labelled sets.
 
     Attributes:
-        models: held at one time, the global one included.
+        models: largest number of models held at one time, including the global one.
         in_flight: how many of them are versions that clients hold.
-        kilobytes: of all models.
-        logits_kilobytes: of stored logits, for each unlabelled sample.
+        kilobytes: size of all these models.
+        logits_kilobytes: size of the stored logits, for each unlabelled sample.
     """
 
     models: int
@@ -29,11 +29,11 @@ def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes:
     """Return a server's peak storage, from its class's declaration and the versions in flight in a cell's runs.
 
     Args:
-        m: with the cell's runs.
-        cell: of the method.
-        server: with the cell's settings.
-        clients: N.
-        classes: of the task.
+        m: results that include the cell's runs.
+        cell: the method's cell.
+        server: a server with the cell's settings.
+        clients: number of clients N.
+        classes: number of the task's classes.
     """
     models, logits = claimed(server, clients=clients, unlabelled=1)[:2]
     held = int(m.values(cell, "most_versions_in_flight").max()) if server.about.keeps_versions else 0

@@ -1,9 +1,9 @@
 """Borrowed rates, which are learning rates that a cell takes from a search made elsewhere; such cells decide no claim.
 
-A cell that takes a study's choice (``tuned: fedecho-overlaid_mnist``) is borrowed where the study ran another
-configuration than the cell's: other data, clients, delays, versions, anything but what was searched. Whether it is so
-is found by comparing the two, not declared. A cell with a search of its own is never borrowed; one that takes the rates
-of another cell (``rates_of``) always is.
+A cell may take the rates that a study chose (``tuned: fedecho-overlaid_mnist``). These rates are borrowed if the
+study's configuration differs from the cell's in anything but the searched settings, such as data, clients, delays or
+versions. This is found by comparing the two configurations, and is not declared. The rates of a cell with its own
+search are never borrowed, and those taken from another cell (``rates_of``) always are.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def borrowed_from(cell: Cell) -> tuple[str, ...]:
     """Return why a cell's rates are borrowed, usually the settings in which the search differs; empty if they are not.
 
     Returns:
-        Such as ``("alpha", "delay")``; the other cell's name where its rates are taken on purpose; ``("study",)`` where
-        the study is not in ``cells/tuning.yaml``.
+        The names of these settings, such as ``("alpha", "delay")``; the other cell's name if its rates are taken on
+        purpose; or ``("study",)`` if the search is not in ``cells/tuning.yaml``.
     """
     if cell.rates_of is not None:
         return (cell.rates_of,)

@@ -1,7 +1,7 @@
 """Cells of a grid, read from cells/*.yaml, merged, and checked before anything runs.
 
-A tier's file (``cells/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one
-configuration with several seeds. Cells that differ in few things are written as one family
+A tier's file (``cells/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one configuration
+with several seeds. Cells that differ in only a few settings are written as one family
 (:mod:`asyncfl_reproduction.grid.families`).
 """
 
@@ -34,8 +34,8 @@ from asyncfl_reproduction.tuning.grids import OwnSearch, all_printed, method_of,
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """Pattern for the names of tiers and the parts of cells' names, which become names of folders."""
 TWIN = "@printed"
-"""Ending of the name of a cell with fixed settings of the server, and the clients' best rate for these (see
-:mod:`.columns`). It stands beside the cell without the ending, whose method was tuned as all others were."""
+"""Ending of the name of a cell with fixed server settings, and the clients' best rate for these (see :mod:`.columns`).
+It is the twin of the cell without the ending, whose method was tuned like all others."""
 ALL_PRINTED = "@all-printed"
 """Ending of the name of a cell that takes all rates that its paper's table prints for its method."""
 ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}
@@ -118,17 +118,17 @@ class Cell:
     """One configuration of a grid, with its seeds.
 
     Attributes:
-        name: stable and readable, ``fedecho/table2/large-dir0.1/fedbuff``; its folder.
-        tier: ``smoke``, ``laptop`` or ``paper``.
-        config: with the first seed.
-        seeds: all of them.
+        name: a stable and readable name, such as ``fedecho/table2/large-dir0.1/fedbuff``, which is also its folder.
+        tier: the tier, such as ``smoke``, ``laptop`` or ``paper``.
+        config: the configuration with the first seed.
+        seeds: all seeds.
         published: the rows of printed numbers that it is compared with, each as column -> value.
-        about: the data and model that the tier's own stand for.
-        ours: setting -> what was taken, and why, where the paper prints nothing.
-        imports: modules and files of one's own, which are imported before the configuration is made, in any process.
-        waits_for: the search whose choice it takes, where that was not made yet; such a cell is not run.
-        search: its own, if it has one.
-        tuned: study, method and column of the search that its rates are from, if it is a study's.
+        about: the tier's data and models, and what they stand in for.
+        ours: setting that the paper does not print -> our value, and why.
+        imports: users' modules and files, which every process imports before it makes the configuration.
+        waits_for: the search whose choice it needs, if that search has not been made; such a cell is not run.
+        search: its own search, if it has one.
+        tuned: study, method and column of the search from which it takes its rates, if they come from a study.
         rates_of: the cell whose rates it takes on purpose.
     """
 
@@ -194,7 +194,7 @@ class Cell:
     def load(self, runs: Path) -> list[Result]:
         """Return the finished results of this exact configuration, in the order of seeds.
 
-        A seed that was not run, or whose result is cut off or stale, is left out.
+        Seeds that were not run, or whose results are incomplete or stale, are left out.
         """
         folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
         found = [load_complete(folder, config) for folder, config in zip(folders, self.configs, strict=True)]
@@ -206,12 +206,12 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", import
 
     Args:
         path: ``cells/<tier>.yaml``.
-        paper: only the cells of this paper.
-        only: only cells whose name matches this pattern.
-        imports: modules or files of one's own that register what cells name, besides those that the files import.
+        paper: the paper whose cells are returned, or ``all``.
+        only: pattern that the cells' names must match.
+        imports: users' modules or files that register classes for cells, in addition to those that the files import.
 
     Raises:
-        ConfigError: one line that names file, cell, field and what is allowed.
+        ConfigError: one line that names the file, the cell, the field and the allowed values.
     """
     path = Path(path)
     own = _imported(imports, Path.cwd())
@@ -310,7 +310,7 @@ def _searched_cell(
 ) -> Cell | None:
     """Return a cell that has its own search or takes another cell's rates, in one column.
 
-    None for one that has nothing of its own in a column.
+    The result is None if there is nothing of this kind for the cell in the column.
     """
     given = merged(*layers)
     settings = {key: value for key, value in given.items() if key not in (SEARCH, RATES_OF, TUNED)}
@@ -330,7 +330,7 @@ def _searched_cell(
             choice = chosen_for(tier, parent or name, column)
             waits_for = f"that of {parent or name}" if choice is None else None
         chosen = tuned.nested(choice or {})
-        layers = [settings, chosen] if parent is None else [chosen, settings]  # an ablation's own options are stronger
+        layers = [settings, chosen] if parent is None else [chosen, settings]  # an ablation's own options win
         seeds = cell.seeds.get(tier) or common.seeds_of(name)
         config = Config.from_mapping({**merged(*layers), "seed": seeds[0]})
     except ConfigError as error:
@@ -343,7 +343,8 @@ def _searched_cell(
 def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:
     """Return the study, method and column of the search from which a cell takes its rates, or None if there is none.
 
-    A method whose clients are not drawn uniformly is called by its selection, as FedAvg with Oort is.
+    A method whose clients are not drawn uniformly goes by the name of its selection, such as ``oort`` for FedAvg with
+    Oort.
     """
     study, _, method = (settings.get(TUNED) or "").partition("/")
     return (study, method or method_of(dict(settings)), column) if study else None
@@ -352,7 +353,7 @@ def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:
     """Raise an error for a misspelt tier in a cell, because its settings would be ignored without notice.
 
-    A cell may have tiers that the file does not have, but none that is nearly one which it has.
+    A cell may have tiers that the file does not have, unless such a name resembles one of the file's tiers.
     """
     values = [value for axis in family.over.values() for value in axis.values()]
     tiers = [tier for part in (family, *values) for tier in part.tiers or {} if nearest(tier, file.tiers) is not None]

@@ -1,11 +1,11 @@
 """Names of the two recorded columns, in which methods run at a paper's learning rates or at searched ones.
 
-In the column *tuned* every method's rates were searched. A cell's twin, ``X@printed``, has its server's settings fixed
-and its clients' rate searched. What the server is fixed to depends on the paper. FedRevive's Table 4 has a server
-rate for every method. FedEcho's Tables 8 to 10 print the server rate 1 for FedBuff, CA²FL and FedEcho; those of
-FedAC and FADAS are smaller, rates of Adam's, and are scaled by the number of steps. KUIPER and FedADT
-print no server rate for FedBuff: 1 is our choice. Every rate as a paper prints it is in ``X@all-printed``, where the
-paper prints all of a method's.
+In the column *tuned*, every method's rates were searched. A cell's twin, ``X@printed``, has fixed server settings, and
+its clients' rate was searched. The fixed settings depend on the paper. FedRevive's Table 4 has a server rate for every
+method. FedEcho's Tables 8 to 10 print the server rate 1 for FedBuff, CA²FL and FedEcho; those of FedAC and FADAS are
+smaller rates for Adam, which we scale by the number of steps. KUIPER and FedADT print no server rate for FedBuff, so 1
+is our choice. The cell ``X@all-printed`` uses every rate as printed, and exists if the paper prints all rates of the
+method.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def untuned(paper: str) -> str:
     """Return the name of the column in which a paper's methods run without tuning the server.
 
     Args:
-        paper: a paper's name or the first part of its cells' names; others get :data:`FIXED`.
+        paper: a paper's name or the first part of its cells' names; for anything else the result is :data:`FIXED`.
 
     Example:
         >>> untuned("KUIPER"), untuned("fedrevive"), untuned("league")

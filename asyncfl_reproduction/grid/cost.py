@@ -1,9 +1,10 @@
 """Cost estimates of grids before they start: cells, runs, client updates, and hours on this machine.
 
-The time of a run is taken to grow linearly with its client updates. How fast is recorded, where there are finished runs
-of the same task, model, method and device: in the folder of runs, or in the tables of ``results/``. Otherwise shortened
-versions of the first such run are timed here, of 1, 2, 4, … server versions, and the line through the last two is
-followed. Runs that are uneven, such as a server that distils only after its first versions, take longer than that.
+The time of a run is assumed to grow linearly with its number of client updates. The speed is read from finished runs of
+the same task, model, method and device, in the folder of runs or in the tables of ``results/``. If there are none,
+shortened runs of 1, 2, 4, … server versions are timed here, and the line through the last two is extrapolated. Runs
+that become slower on the way, such as those of a server that begins to distil after some versions, take longer than
+estimated.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ class Estimate:
     """The estimated cost of a grid.
 
     Attributes:
-        states: cell -> how what is recorded of it stands.
-        rows: one row per cell that is to run: cell, paper, runs, updates, seconds, recorded (whether its speed was).
-        unknown: cell -> why it cannot be estimated.
-        workers: how many cells run at a time.
+        states: cell -> the state of its recorded results, as in :meth:`.Cell.state`.
+        rows: one row per cell to run: cell, paper, runs, updates, seconds, recorded (whether its speed was recorded).
+        unknown: cell -> the reason why its cost cannot be estimated.
+        workers: number of cells that run at the same time.
     """
 
     states: dict[str, Standing]
@@ -126,10 +127,10 @@ def estimate(cells: Sequence[Cell], runs: str | Path, *, kept: str | Path | None
     """Estimate the cost of the cells that are not complete.
 
     Args:
-        cells: of a grid.
-        runs: folder of results, whose finished runs show how fast this device is; they may come from another one.
-        kept: folder of the tables that ``asyncfl-lite record`` wrote, where ``runs`` has none of a kind.
-        workers: how many cells run at a time.
+        cells: the cells of a grid.
+        runs: folder of results, whose finished runs give the speed; they may come from another machine.
+        kept: folder of the tables that ``asyncfl-lite record`` wrote, for kinds of runs that ``runs`` does not have.
+        workers: number of cells that run at the same time.
     """
     states = {cell.name: cell.state(Path(runs)) for cell in cells}
     waiting = [cell for cell in cells if states[cell.name] != "complete"]
@@ -166,7 +167,7 @@ def recorded_speeds(runs: Path, kinds: set[Kind]) -> dict[Kind, Speed]:
         config = record.get("config", {})
         kind = tuple(config.get(name) for name in ("task", "model", "algorithm", "device"))
         if kind in kinds and record.get("own_task") is None:
-            with suppress(KeyError, TypeError):  # a result of earlier code may have been edited
+            with suppress(KeyError, TypeError):  # earlier code wrote other fields, or files were edited
                 seconds = record["timing"]["cpu_seconds" if config["device"] == "cpu" else "seconds"]
                 updates = record["summary"]["client_updates"]
                 if math.isfinite(seconds) and math.isfinite(updates):
@@ -205,8 +206,8 @@ def timed_speed(config: Config) -> Speed:
     """Time runs of ``config`` with 1, 2, 4, … server versions on this device, and return their speed.
 
     Raises:
-        ConfigError: when two versions take longer than :data:`LIMIT`, or the data might have to be fetched first.
-        AsyncFLError: when the configuration cannot run here.
+        ConfigError: if two versions take longer than :data:`LIMIT`, or the data might have to be fetched first.
+        AsyncFLError: if the configuration cannot run here.
     """
     if getattr(config.task_settings, "download", False):
         raise ConfigError("its data may have to be fetched first (download=true)")
@@ -245,7 +246,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # again, should a library swallow the first
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # repeated, in case a library swallows the first signal
     try:
         yield
     finally:
@@ -256,8 +257,9 @@ def _time_limit(seconds: float) -> Iterator[None]:
 def client_updates(config: Config) -> float:
     """Return the number of jobs that clients train in a run, including those in flight when it ends.
 
-    They are versions times buffer. Where a virtual time ends the run, or jobs are called off, the run's own clock
-    counts them for the first :data:`WINDOW`, with clients of one size.
+    Usually it is the number of versions times the buffer size, plus the jobs in flight. If a virtual time ends the run,
+    or jobs are called off, the first :data:`WINDOW` updates are simulated on the run's own clock, with clients of equal
+    size, and the number is extrapolated.
     """
     calls_off = config.redispatch in ("rounds", "burst") and config.buffer_size < config.concurrency
     if config.horizon is None and not calls_off:

@@ -1,6 +1,6 @@
 """Families of cells, each written once in a paper's file for many combinations of settings.
 
-Cells that differ in few things are written once, as a family over axes::
+Cells that differ in only a few settings are written once, as a family over axes::
 
     fedecho/table2/{delay}-dir{alpha}/{method}:
       over:

@@ -1,10 +1,10 @@
 """Handling of interrupts, so that Ctrl-C ends a grid at any moment, and a killed grid's workers end with it.
 
-Python raises ``KeyboardInterrupt`` wherever it happens to be. Inside a callback of a library it is printed or swallowed
-there, and the libraries that run a grid have many; or they wait for workers that do not end. So an interrupt also
-starts a clock: what has not ended by itself when it strikes is ended. SIGTERM, which a cluster sends before it kills,
-is an interrupt like Ctrl-C. The kernels in which cells run come first: they are waited for while they save their runs,
-as joblib, once interrupted, kills its workers and all that these have started.
+Python raises ``KeyboardInterrupt`` in whatever code is running. The libraries that run a grid have many callbacks, in
+which it is only printed or swallowed, or they wait for workers that do not end. So an interrupt also starts a timer,
+which ends every process that has not ended by itself. SIGTERM, which a cluster sends before it kills, counts as an
+interrupt like Ctrl-C. The kernels in which cells run are asked to end first, and get time to save their runs, because
+joblib, once interrupted, kills its workers and all processes that these have started.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRACE = 8.0
 @contextmanager
 def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
     """Make an interrupt inside the block end this process, and every process that it started, within seconds."""
-    if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
+    if threading.current_thread() is not threading.main_thread():  # signals can be handled only there
         yield
         return
     clock = threading.Timer(patience, _end)
@@ -40,7 +40,7 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
     def interrupted(number: int, frame: FrameType | None) -> None:
         nonlocal interrupts
         interrupts += 1
-        if interrupts == 1:  # another one ends this wait
+        if interrupts == 1:  # a second interrupt ends this wait
             try:
                 wait_for(ask_kernels())
             finally:
@@ -53,14 +53,14 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        # the clock goes on: what is still to end after this line are the libraries' own threads and processes
+        # the timer goes on, because the libraries' own threads and processes may still be running
 
 
 def end_with(parent: int) -> None:
     """End this process, and every process that it started, soon after its parent has ended or was killed.
 
     Args:
-        parent: the parent's number; nothing happens where it is this process.
+        parent: the parent's process ID; nothing happens if this is the current process.
     """
 
     def watch() -> None:
@@ -79,7 +79,7 @@ def ask_kernels() -> list[psutil.Process]:
     asked = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error, ProcessLookupError):
-            if os.getsid(process.pid) == process.pid and not process.children():  # each has a session of its own
+            if os.getsid(process.pid) == process.pid and not process.children():  # each kernel has its own session
                 process.terminate()
                 asked.append(process)
     return asked

@@ -1,9 +1,9 @@
 """Jupyter kernels for grids, reports and tests, which print no warnings and can start from a warm process.
 
-A grid runs one notebook per cell, and most of a small cell's time would go into importing torch and the plotting
-libraries. Inside :func:`warm_kernels` a process has therefore imported them and does nothing else; each kernel is a
-fork of it, as fresh as one that was started, and ready in a tenth of a second. Nothing is computed before the fork, so
-no thread or random stream is shared. Where processes cannot fork, kernels are started as usual.
+A grid runs one notebook per cell, and a small cell would spend most of its time importing torch and the plotting
+libraries. Inside :func:`warm_kernels`, a process has therefore imported them and does nothing else. Each kernel is a
+fork of this process, as fresh as a newly started kernel, and ready in a tenth of a second. Nothing is computed before
+the fork, so no thread or random stream is shared. On systems without fork, kernels are started as usual.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WARM = "asyncfl-lite-warm"
 def quiet_kernels() -> None:
     """Keep kernels of this process from printing warnings and from reading the user's profile.
 
-    Does nothing where ``IPYTHONDIR`` is set already.
+    This does nothing if ``IPYTHONDIR`` is already set.
     """
     if "IPYTHONDIR" in os.environ:
         return
@@ -81,7 +81,7 @@ class WarmProvisioner(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
         """Fork a kernel instead of running ``cmd``."""
-        # papermill names no folder: it changes this process's own, which a kernel that is started would inherit
+        # papermill passes no folder, but changes this process's own, which a newly started kernel would inherit
         cwd, env = str(Path(options.get("cwd") or "").resolve()), {**options.get("env", os.environ)}
         self.pid = self.pgid = preloaded(os.getpid(), self.modules).fork(self.parent.connection_file, cwd, env)
         return self.connection_info
@@ -126,11 +126,11 @@ class Preloaded:
     """A process with imported modules, from which kernels are forked; it ends with the process that made it.
 
     Args:
-        modules: what it imports.
+        modules: the modules that it imports.
     """
 
     def __init__(self, modules: Sequence[str]) -> None:
-        # What matplotlib and torch read when they are imported, which here is before a kernel could set it.
+        # matplotlib and torch read these when they are imported, which happens here before a kernel could set them.
         env = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline", "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", __name__, *modules]
         self.process = subprocess.Popen(
@@ -143,11 +143,11 @@ class Preloaded:
 
         Args:
             connection_file: where the kernel reads its ports and key.
-            cwd: the kernel's folder, whatever this process has.
+            cwd: the kernel's working directory, which may differ from this process's.
             env: all environment variables of the kernel.
 
         Raises:
-            RuntimeError: when the process has died.
+            RuntimeError: if the process has died.
         """
         try:
             print(json.dumps([connection_file, cwd, env]), file=self.process.stdin, flush=True)
@@ -161,7 +161,7 @@ class Preloaded:
 
     def close(self) -> None:
         """End the process, and its kernels with it."""
-        with suppress(BrokenPipeError):  # it has died before
+        with suppress(BrokenPipeError):  # it has already died
             self.process.stdin.close()
         self.process.terminate()
 
@@ -179,14 +179,14 @@ def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
     for module in modules:
         importlib.import_module(module)
     sys.path[:] = [place for place in sys.path if place not in ("", str(Path.cwd()))]
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that ended kernels leave no zombies
     signal.signal(signal.SIGTERM, _end_if_idle)
     for line in requests:
         connection_file, cwd, env = json.loads(line)
         pid = os.fork()
         if pid == 0:
             _become_kernel(connection_file, cwd, env)
-            parent = f"--IPKernelApp.parent_handle={os.getppid()}"  # a kernel ends when its parent has
+            parent = f"--IPKernelApp.parent_handle={os.getppid()}"  # a kernel ends with its parent
             ipykernel.kernelapp.IPKernelApp.launch_instance(argv=["-f", connection_file, parent])
             os._exit(0)
         print(pid, file=answers, flush=True)
@@ -206,13 +206,13 @@ def _become_kernel(connection_file: str, cwd: str, env: dict[str, str]) -> None:
         signal.signal(number, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
-    os.dup2(2, 1)  # the pipe of answers is not the kernel's
+    os.dup2(2, 1)  # standard output is the pipe for replies, which is not for the kernel
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
     sys.argv = ["ipykernel_launcher", "-f", connection_file]
     if pandas := sys.modules.get("pandas"):
-        pandas.set_option("display.max_columns", 20)  # as in a kernel: it was imported outside one
+        pandas.set_option("display.max_columns", 20)  # its value in a kernel, because pandas was imported outside one
 
 
 if __name__ == "__main__":

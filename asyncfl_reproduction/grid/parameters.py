@@ -31,11 +31,12 @@ def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
     """Check a notebook's parameters, import the modules they name, and return the configuration.
 
     Args:
-        names: all that the notebook has: its ``globals()``.
-        before: names that were there before the parameters.
+        names: the notebook's ``globals()``.
+        before: names that existed before the parameters.
 
     Raises:
-        ConfigError: one line, when one is of the wrong type or not known. papermill itself lets unknown ones pass.
+        ConfigError: in one line, if a parameter has the wrong type or is unknown. papermill itself accepts unknown
+            ones.
     """
     known = {*before, *Parameters.model_fields, check_parameters.__name__}
     unknown = {name: value for name, value in names.items() if name not in known and not name.startswith("_")}

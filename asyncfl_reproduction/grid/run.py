@@ -39,7 +39,7 @@ EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
 PRELOADED = (
     *("pandas", "sklearn.datasets", "asyncfl_lite.plots", "asyncfl_reproduction.grid.run"),
-    "torch.fx.experimental.symbolic_shapes",  # which torch imports, for half a second, at a process's first gradient
+    "torch.fx.experimental.symbolic_shapes",  # imported by torch at the first gradient, which takes half a second
 )
 """Modules that a cell's kernel has already imported when it starts."""
 
@@ -52,7 +52,7 @@ class Report:
         done: cells that were run now.
         skipped: cells that were complete before, or that another grid has completed meanwhile.
         failed: cell name -> the error's last line.
-        elsewhere: cell name -> where another grid runs it, which shares the folder of results.
+        elsewhere: cell name -> where another grid, which shares the folder of results, runs the cell.
     """
 
     done: list[str] = field(default_factory=list)
@@ -72,16 +72,17 @@ def run_grid(
 ) -> Report:
     """Run the cells that are not complete, one notebook each, ``workers`` at a time.
 
-    A cell that fails is kept for reading and listed; the others go on. One whose worker is lost is run again. Several
-    grids in one folder share its cells, whichever machines they are on: what another one runs is left to it.
+    If a cell fails, its notebook is kept for inspection, the cell is listed, and the others go on. A cell whose worker
+    is lost is run again. Several grids in one folder, on any machines, share its cells: a cell that another grid runs
+    is left to that grid.
 
     Args:
-        cells: what to run, but for those that wait for a search; results that are stale or of another configuration are
-            replaced.
+        cells: the cells to run, except those that wait for a search; results that are stale or of another configuration
+            are replaced.
         runs: folder of results.
-        workers: processes, each with one torch thread.
+        workers: number of processes, each with one torch thread.
         scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
-            threads; they see ``runs`` and ``notebook`` under the same paths.
+            threads; they must see ``runs`` and ``notebook`` under the same paths.
         notebook: the papermill template; the package's own if None.
         finished: called with each cell as soon as it is done.
     """
@@ -94,7 +95,7 @@ def run_grid(
     report.skipped = [cell.name for cell in cells if cell.name not in names]
     if not waiting:
         return report
-    waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).about.family != "distilling")  # long ones first
+    waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).about.family != "distilling")  # long first
     notebook = NOTEBOOKS / EXPERIMENT if notebook is None else notebook
     work = partial(run_cell, notebook=Path(notebook).resolve())
     workers = workers if scheduler is None else count_workers(scheduler)
@@ -133,7 +134,7 @@ def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
         (folder / FAILED).unlink(missing_ok=True)
     except (OSError, AsyncFLError) as trouble:
         return cell.name, f"{type(trouble).__name__}: {trouble}"
-    except Exception:  # whatever papermill or a kernel throws: the other cells go on
+    except Exception:  # whatever papermill or a kernel raises, the other cells go on
         return cell.name, traceback.format_exc().strip().splitlines()[-1]
     return cell.name, None
 
@@ -154,7 +155,7 @@ def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
         with warm_kernels(PRELOADED):
             try:
                 execute()
-            except RuntimeError:  # the kernel died or did not start, say for a port taken in a race
+            except RuntimeError:  # the kernel died or did not start, perhaps because another process took its port
                 execute()
         part.replace(folder / EXPERIMENT)
     except papermill.PapermillExecutionError as error:
@@ -180,8 +181,9 @@ def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
 def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str | Path | None) -> list[Result]:
     """Run one configuration with several seeds; results that are complete in ``folder`` are read instead.
 
-    What the experiment notebook calls. Small models' seeds run in lockstep, large ones' one after another. Each saves
-    itself on the way, and its result as soon as it ends; another configuration's that is there is replaced.
+    The experiment notebook calls this function. Seeds of small models run in lockstep, and those of large models one
+    after another. Each run saves checkpoints on the way, and its result as soon as it ends. Results of another
+    configuration in the folder are replaced.
     """
     configs = {seed: Config(**configuration).with_seed(seed) for seed in seeds}
     folders = {seed: None if folder is None else Path(folder) / f"seed-{seed}" for seed in configs}

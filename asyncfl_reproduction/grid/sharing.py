@@ -1,9 +1,10 @@
 """Sharing of one folder of cells by several grids, in which each process claims the cell that it runs.
 
-A claim is a file in the cell's folder, ``.claim-<number>``, that says who holds it: grid, host, process, and since
-when. It is created exclusively, so one process has it, whichever machine it is on; while the cell runs, the file's time
-is renewed. A claim is void when its process is gone, on this host, or when it was not renewed for long, on another.
-Whoever then creates the next number has the cell, and again only one process can.
+A claim is a file in the cell's folder, ``.claim-<number>``, with its holder's grid, host and process, and the time when
+it was made. It is created exclusively, so only one process has it, on whatever machine. While the cell runs, the file's
+modification time is renewed. A claim by a process on this host is void if the process is gone; a claim from another
+host is void if it has not been renewed for a long time. Then the process that creates the file with the next number has
+the cell, and again only one process can.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ def claim(folder: Path, grid: str) -> Path | Elsewhere:
     """Claim a cell in its folder; return the claim's file, or the reason why another grid holds the cell.
 
     Args:
-        folder: the cell's.
-        grid: name of the grid that asks. A claim of its own is void: the process that held it was lost.
+        folder: the cell's folder.
+        grid: name of the grid that asks. An earlier claim by the same grid is void, because its process was lost.
 
     Raises:
-        OSError: when the folder cannot be written.
+        OSError: if nothing can be written to the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for _ in range(3):
@@ -63,7 +64,7 @@ def claim(folder: Path, grid: str) -> Path | Elsewhere:
             continue
         if not before or before in _numbers(folder):
             return path
-        path.unlink(missing_ok=True)  # the void claim was taken over, and given back, in between
+        path.unlink(missing_ok=True)  # another process has taken over the void claim, and released it, in between
     return Elsewhere(_words({}))
 
 
@@ -74,7 +75,7 @@ def held(path: Path) -> Iterator[None]:
 
     def renew() -> None:
         while not done.wait(RENEWED):
-            with suppress(OSError):  # a drive that is away for a while, or a claim that another took over
+            with suppress(OSError):  # the drive may be away, or another process may have taken over the claim
                 os.utime(path)
 
     threading.Thread(target=renew, daemon=True).start()
@@ -126,10 +127,10 @@ def _is_void(folder: Path, number: int, holder: dict[str, Any], grid: str) -> bo
         return True
     if all(holder.get(name) == here[name] for name in ("host", "namespace")):
         return not _runs(holder)
-    with tempfile.TemporaryFile(dir=folder) as file:  # both times are those of the machine that has the folder
+    with tempfile.TemporaryFile(dir=folder) as file:  # so that both times come from the folder's machine
         try:
             renewed = (folder / f"{CLAIM}{number}").stat().st_mtime
-        except OSError:  # it was given back
+        except OSError:  # it was released
             return True
         return os.fstat(file.fileno()).st_mtime - renewed > VOID
 
@@ -144,7 +145,7 @@ def _runs(holder: dict[str, Any]) -> bool:
         return same and process.status() != psutil.STATUS_ZOMBIE
     except (KeyError, TypeError, ValueError, psutil.NoSuchProcess):
         return False
-    except psutil.Error:  # somebody else's
+    except psutil.Error:  # another user's process
         return True
 
 
@@ -153,7 +154,7 @@ def _this_process() -> dict[str, Any]:
     with needs("grid", "a grid"):
         import psutil
 
-    namespace = Path("/proc/self/ns/pid")  # two containers of one host name count their processes apart
+    namespace = Path("/proc/self/ns/pid")  # containers with one host name have their own process IDs
     return {
         "host": platform.node(),
         "namespace": namespace.stat().st_ino if namespace.exists() else None,

@@ -1,8 +1,9 @@
 """Recorded results in tables that are small enough for the repository, in ``results/<tier>/<paper>/``.
 
-``runs.parquet`` has one row per run: cell, seed, the configuration's hash, what the code's numbers mean, versions of
-the libraries, the processor's instructions, its seconds, and the run's summary. ``curves.parquet`` has one row per
-evaluation. The tables of updates are not kept here; ``runs/`` has them, on the machine that ran them.
+``runs.parquet`` has one row per run: cell, seed, the configuration's hash, the meaning of the result
+(:mod:`asyncfl_lite.runs.meaning`), versions of the libraries, the processor's instruction set, CPU seconds, and the
+run's summary. ``curves.parquet`` has one row per evaluation. The tables of updates are not kept here; they are in
+``runs/``, on the machine that ran the cells.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ NOT_KEPT = {
 def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
     """Write the results of ``cells`` from ``runs`` into the tables of a folder, and return the number of runs.
 
-    What the tables hold already of other cells and seeds stays.
+    Rows of other cells and seeds stay in the tables.
     """
     found: dict[str, list[tuple[str, Result]]] = {}
     for cell in cells:
@@ -66,7 +67,7 @@ def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
 def add_runs(folder: Path, runs: pd.DataFrame, curves: pd.DataFrame) -> None:
     """Add rows of runs and curves to a folder's tables; they replace older rows of the same runs.
 
-    Curves are written first, as runs are read first: who reads in between finds the curves of all runs.
+    Curves are written first because runs are read first: a process that reads in between finds the curves of all runs.
     """
     new = set(zip(runs["cell"], runs["seed"], strict=True))
     with alone_in(folder):
@@ -105,7 +106,7 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
     Their tables of updates, jobs in flight and clients are empty.
 
     Raises:
-        ResultError: when the tables are not what :func:`write_tidy` writes.
+        ResultError: if the tables do not have the form that :func:`write_tidy` writes.
     """
     found: dict[str, list[Result]] = {}
     for part, own in _by_paper(cells, folder):
@@ -133,7 +134,8 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
     """Map each recorded cell whose runs :func:`read_tidy` leaves out to the reason, ``changed`` or ``stale``.
 
     Returns:
-        cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).
+        Cell -> ``changed`` (run with another configuration) or ``stale`` (run with code whose meaning has changed
+        since).
     """
     found: dict[str, Standing] = {}
     for part, own in _by_paper(cells, folder):

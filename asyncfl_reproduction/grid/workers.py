@@ -1,14 +1,15 @@
 """Workers that run a grid's cells, as processes on this machine or on a Dask cluster.
 
-A worker may be lost on the way: killed for its memory, its machine gone. Its cell is begun again on another one, on
-this machine alone, so that a cell that brings workers down takes no other with it. How often a cell was begun is noted
-in its folder; after :data:`RETRIES` more times it has failed.
+A worker may be lost, for example because it was killed for its memory use, or because its machine is gone. Its cell is
+then started again on another worker. On this machine such a cell runs alone, so that a cell that kills workers takes no
+other cell with it. The number of starts is noted in the cell's folder; after :data:`RETRIES` restarts the cell has
+failed.
 
-Another grid may run cells of the same folder at the same time, here or elsewhere (an array of jobs on a cluster): a
-cell that it has claimed (:mod:`asyncfl_reproduction.grid.sharing`) is left to it.
+Another grid may run cells of the same folder at the same time, here or elsewhere (such as an array of jobs on a
+cluster). A cell that it has claimed (:mod:`asyncfl_reproduction.grid.sharing`) is left to it.
 
-Dask is used by its own client. joblib's Dask backend (1.6) waits for ever for a task whose workers died, and runs the
-tasks itself where there is one worker with one thread.
+Dask is used through its own client. joblib's Dask backend (1.6) waits forever for a task whose workers died, and if
+there is only one worker with one thread, it runs the tasks itself.
 """
 
 from __future__ import annotations
@@ -54,16 +55,16 @@ def outcomes(
     """Run cells and yield the outcome of each as it ends; cells that other grids run come last.
 
     Args:
-        work: can be pickled by reference, such as a module's function.
-        cells: what to run.
-        runs: folder of results; with a scheduler, one that all its workers share, under the same path.
-        workers: processes of this machine; with 1, it is this process.
+        work: function that runs a cell; it must be picklable by reference, such as a module's function.
+        cells: the cells to run.
+        runs: folder of results; with a scheduler, all its workers must share this folder under the same path.
+        workers: number of processes on this machine; with 1, the cells run in this process.
         scheduler: address of a Dask scheduler whose workers run the cells instead.
 
     Raises:
-        ConfigError: when the scheduler, or none of its workers, answers.
-        MissingLibraryError: without the library that speaks to it.
-        SimulationError: when this machine's processes die before they begin anything, or the scheduler does.
+        ConfigError: if the scheduler does not answer, or has no worker.
+        MissingLibraryError: if a library that is needed for several workers, or for Dask, is not installed.
+        SimulationError: if this machine's processes die repeatedly before they begin a cell, or the scheduler is gone.
     """
     grid = secrets.token_hex(8)
     for cell in cells:
@@ -96,7 +97,7 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
         return cell.name, FINISHED
     try:
         claimed = claim(cell.folder(runs), grid)
-    except OSError as trouble:  # in that cell's place: the others go on
+    except OSError as trouble:  # becomes the cell's error, and the others go on
         return cell.name, f"{ResultError.__name__}: {cell.folder(runs)}: cannot be written ({reason(trouble)})"
     if isinstance(claimed, Elsewhere):
         return cell.name, claimed
@@ -122,7 +123,7 @@ def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
 
 def _tidy_up_after_others(folder: Path, grid: str) -> None:
     """Delete the unfinished files of a killed grid in a cell's folder; files of a running grid stay."""
-    with suppress(OSError):  # whoever writes there next says what is wrong with it
+    with suppress(OSError):  # the next process that writes there reports the error
         if is_claimed(folder) or any(_unfinished(folder)):
             claimed = claim(folder, grid)
             if isinstance(claimed, Path):
@@ -165,7 +166,7 @@ def _on_this_machine(
     while left:
         begun = {cell.name: _times_lost(cell, runs, grid) for cell in left.values()}
         fresh = [cell for cell in left.values() if not begun[cell.name]]
-        # those that were running when a process died: one at a time, to find out whose fault it was
+        # cells that were running when a process died run one at a time, to find out which of them killed it
         size = {"n_jobs": workers} if fresh else {"n_jobs": 2, "pre_dispatch": 1}
         ends = {"initializer": end_with, "initargs": (os.getpid(),)}
         parallel = Parallel(batch_size=1, return_as="generator_unordered", **ends, **size)
@@ -193,11 +194,11 @@ def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, 
                 cell = futures.pop(future)
                 if future.status == "finished":
                     yield future.result()
-                elif future.cancelled():  # which nobody here did
+                elif future.cancelled():  # but not by this process
                     raise SimulationError(f"scheduler: {scheduler} is gone; the same command continues with another")
                 elif isinstance(future.exception(), AsyncFLError | ImportError):  # its code is not on that machine
                     yield cell.name, f"{type(future.exception()).__name__}: {future.exception()}"
-                elif _times_begun(cell, runs) <= RETRIES:  # lost with workers on which it only waited, or moved on
+                elif _times_begun(cell, runs) <= RETRIES:  # its worker was lost, and it may be started again
                     again = client.submit(job, cell, pure=False)
                     futures[again] = cell
                     ended.add(again)
@@ -212,8 +213,8 @@ def connected(scheduler: str) -> Iterator[Client]:
     """Connect to a Dask scheduler that has at least one worker.
 
     Raises:
-        ConfigError: when the scheduler, or none of its workers, answers.
-        MissingLibraryError: without the library.
+        ConfigError: if the scheduler does not answer, or has no worker.
+        MissingLibraryError: if the library is not installed.
     """
     with needs("dask", "backend 'dask'"):
         from distributed import Client
@@ -221,9 +222,9 @@ def connected(scheduler: str) -> Iterator[Client]:
     _check_certificates(scheduler)
     try:
         client = Client(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
-    except OSError as trouble:  # the library's own errors of connections are such
-        why = f"what answers at {scheduler!r} is no Dask scheduler of that kind ({reason(trouble)})"
-        raise ConfigError(f"scheduler: {why}; one with TLS is spoken to as tls://HOST:PORT") from None
+    except OSError as trouble:  # the library's own connection errors are subclasses
+        why = f"what answers at {scheduler!r} is not a Dask scheduler of that kind ({reason(trouble)})"
+        raise ConfigError(f"scheduler: {why}; a scheduler with TLS has an address such as tls://HOST:PORT") from None
     with client:
         try:
             client.wait_for_workers(1, timeout=SCHEDULER_SECONDS)

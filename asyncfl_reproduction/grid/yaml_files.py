@@ -25,7 +25,7 @@ def read_yaml(path: Path, kind: type[Settings]) -> Any:
         raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
     except ConfigError:
         raise
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: no such date, a number without end
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date, too many digits
         raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
     try:
         return kind.from_mapping(content)

@@ -1,10 +1,10 @@
 """Questions X-1 to X-12, which none of the four papers answers, and their answers from recorded cells.
 
-The cells are the league's: its field on two workloads under two delay laws (``cells/league_cells.yaml``), and
-methods with one thing changed (``cells/questions.yaml``), compared seed by seed as in :mod:`.statistics`. An
-answer is ``answered`` if at least one of its comparisons is decided, be it that nothing differs; ``undecided`` if none
-is, ``did not train`` if each has a cell that answers one class for everything, ``not run`` without cells; its text
-holds the numbers, and names what cannot be asked of the package.
+The cells are the league's field on two workloads under two delay laws (``cells/league_cells.yaml``), and methods with
+one thing changed (``cells/questions.yaml``). They are compared seed by seed as in :mod:`.statistics`. An answer's state
+is ``answered`` if at least one of its comparisons is decided, even if the verdict is that nothing differs;
+``undecided`` if none is; ``did not train`` if each comparison has a cell that predicts one class for every input; and
+``not run`` without cells. The answer's text gives the numbers, and says what the package cannot test.
 """
 
 from __future__ import annotations
@@ -209,10 +209,10 @@ def server_storage(m: Measured) -> pd.DataFrame:
     """Return each method's accuracy and its server's peak storage.
 
     Returns:
-        One row per method that was run on overlaid MNIST at large delay: accuracy (mean over seeds), models (held at
-        one time), in_flight (how many of them are versions that clients hold), kilobytes (of all models),
-        logits_kilobytes (of stored logits, for each unlabelled sample). Generators, pools and labelled sets are not
-        counted.
+        One row per method that was run on overlaid MNIST at large delay: accuracy (mean over seeds), models (largest
+        number held at one time), in_flight (how many of them are versions that clients hold), kilobytes (size of all
+        these models), logits_kilobytes (size of the stored logits, for each unlabelled sample). Generators, pools and
+        labelled sets are not counted.
     """
     rows = {}
     for method in (*FIVE, *OTHERS):
@@ -281,7 +281,7 @@ class Question:
     Attributes:
         id: ``X-1`` to ``X-12``.
         text: what is asked.
-        answer: from recorded results to an answer.
+        answer: function from recorded results to an answer.
     """
 
     id: str

@@ -17,11 +17,11 @@ class Costs(NamedTuple):
 
     Attributes:
         method: its name.
-        stores: in words, by N, M and M_c.
-        kilobytes: of the models that the server holds at most.
-        logits_kilobytes: of logits, for each unlabelled sample.
+        stores: the server's storage in words, in terms of N, M and M_c.
+        kilobytes: size of the models that the server holds at most.
+        logits_kilobytes: size of the stored logits, for each unlabelled sample.
         asks: what clients do beyond training and sending their update.
-        data: what the server looks at beside updates.
+        data: the data that the server uses besides updates.
     """
 
     method: str
@@ -36,11 +36,12 @@ def costs(method: str, config: Config, measured: Measured, *, classes: int, unla
     """Return the storage of a method's server, its clients' extra work, and the data that its server reads.
 
     Args:
-        method: its name, also of its cell.
-        config: of one of its runs.
-        measured: with its runs.
-        classes: of the task.
-        unlabelled: whether its server was seen to look at unlabelled inputs; None: whether it has a setting for that.
+        method: its name, which is also the name of its cell in ``measured``.
+        config: the configuration of one of its runs.
+        measured: results that include its runs.
+        classes: number of the task's classes.
+        unlabelled: whether its server was seen to read unlabelled inputs; if None, whether the method has a setting for
+            such inputs counts.
     """
     kind, server = ALGORITHMS.get(config.algorithm), config.make_algorithm()
     held = storage(measured, method, server, clients=config.clients, classes=classes)

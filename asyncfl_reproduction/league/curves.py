@@ -26,7 +26,7 @@ def shown_beside(one: Standings, newcomer: str) -> list[str]:
 def draw_beside(one: Standings, newcomer: str) -> tuple[Figure, list[str]]:
     """Draw accuracy over client updates and over virtual time, and return the figure and the methods shown.
 
-    Time ends a fifth after the newcomer: synchronous rounds may go on for twenty times as long.
+    The time axis ends a fifth after the newcomer, because synchronous rounds may go on for twenty times as long.
     """
     shown = shown_beside(one, newcomer)
     curves = {method: one.measured.curves[method] for method in shown}

@@ -32,23 +32,24 @@ def enter(
     """Run the method in a file against the league's recorded methods, and return the path of its page.
 
     Args:
-        file: Python, with one method.
+        file: a Python file with one method.
         tier_file: ``cells/league.yaml``.
-        runs: folder of results: the newcomer's go there, and the field's may be there.
+        runs: folder of results; the newcomer's are written there, and the field's may be there.
         kept: folder of the tables in which the field is recorded.
-        quick: only the first workload's places, tuned, and no grid that grows.
-        workers: processes.
-        yes: start though it may take more than two hours.
-        say: called with a line on each step.
+        quick: whether to run only the first workload, tuned, with a grid that does not grow.
+        workers: number of processes.
+        yes: whether to start even if it may take more than two hours.
+        say: called with a line about each step.
 
     Raises:
-        ConfigError: in one line, for a file that is no entry, a method that breaks a rule, a grid too large, no field.
-        SimulationError: when a run fails, or takes other than the field's number of client updates.
+        ConfigError: in one line, if the file is not an entry, the method breaks a rule, its grid is too large, or
+            nothing of the field is recorded.
+        SimulationError: if a run fails, or its number of client updates is not the field's.
     """
     places = read_places(tier_file, quick=quick)
     entry = read_entry(file, {method for place in places for method in place.searches})
     newcomer = Newcomer(entry, places, runs / TIER / entry.folder, 0 if quick else None)
-    count = newcomer.count  # which makes all its searches: what is wrong with its grid is said first
+    count = newcomer.count  # makes all its searches, so that an error in its grid is reported first
     if not (newcomer.folder / TRIAL).exists():
         say(f"{entry.name}: checking that it keeps the rules of every method")
         check_rules(entry)
@@ -79,7 +80,7 @@ def _recorded(places: Sequence[Place], tier_file: Path, runs: Path, kept: Path) 
     """Map each cell of the league's own methods to its recorded runs.
 
     Raises:
-        ConfigError: when there is none of a place's methods.
+        ConfigError: if none of the field's methods is recorded.
     """
     field = Recorded(tier_file, runs, field_in(kept)).results
     wanted = {place.cell(method) for place in places for method in place.searches}

@@ -27,12 +27,12 @@ class Entry:
     """A method that enters the league.
 
     Attributes:
-        file: where it is.
-        name: under which it is registered.
+        file: its file.
+        name: the name under which it is registered.
         method: its class.
-        grid: knob, as searches write it -> the values that it tries; None where it says nothing.
-        digest: eight hexadecimal digits of the file's code, comments and layout left out: what was recorded of other
-            code is another entry's.
+        grid: option, as searches write it -> the values to try; None if it declares no grid.
+        digest: eight hexadecimal digits of a hash of the file's code, without comments and layout; results of other
+            code belong to another entry.
     """
 
     file: str
@@ -51,12 +51,12 @@ def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
     """Import a file and return the method in it.
 
     Args:
-        file: Python, one file; what it imports besides the package is not part of its digest.
-        taken: names that the field has.
+        file: one Python file; modules that it imports are not part of its digest.
+        taken: the names of the field's methods.
 
     Raises:
-        ConfigError: in one line, when the file cannot be imported, holds no method or several, the method's name is
-            taken, or its grid names what it does not have.
+        ConfigError: in one line, if the file cannot be imported or does not hold exactly one method, if the method's
+            name is taken, or if its grid names an option that it does not have.
     """
     path = Path(file).resolve()
     if path.suffix != ".py":
@@ -97,7 +97,7 @@ def check_rules(entry: Entry) -> None:
     """Raise an error for a method that breaks a rule of :func:`.check_algorithm`.
 
     Raises:
-        ConfigError: in one line, with the first rule and how many more are broken.
+        ConfigError: in one line, which names the first broken rule and says how many others are broken.
     """
     try:
         check_algorithm(entry.method)

@@ -1,9 +1,9 @@
 """The league's settings, and the tuning of every method in them.
 
 A place is one workload under one delay law in one column ("tuned", "printed"). Its cells,
-``league/<workload>/<law>/<method>``, are those of a tier's file, ``cells/league.yaml``; beside it lies
-``tuning.yaml`` with the studies ``league-<workload>-<law>``, whose searches say what methods have tried there. A
-newcomer's settings and budget come from the same searches.
+``league/<workload>/<law>/<method>``, are those of a tier's file, ``cells/league.yaml``. The file ``tuning.yaml`` beside
+it has the studies ``league-<workload>-<law>``, whose searches define what each method tries there. A newcomer's
+settings and budget come from the same searches.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Place:
     """A setting of the league: one workload under one delay law in one column of results.
 
     Attributes:
-        workload, law, column: ``overlaid_mnist``, ``large``, ``tuned``.
-        searches: method -> what it tries there; every method of the place has one.
-        seeds: of the runs that are compared.
+        workload, law, column: such as ``overlaid_mnist``, ``large``, ``tuned``.
+        searches: method -> its search there; every method of the place has one.
+        seeds: seeds of the runs that are compared.
     """
 
     workload: str
@@ -76,16 +76,17 @@ class Place:
     def search_for(self, name: str, method: type[Algorithm], grid: Grid) -> Search:
         """Return a newcomer's search in this setting, with its own grid and the settings and seeds of all methods.
 
-        How often the model is replaced and tested goes by its kind, as with the field: in rounds, one by one, or by a
-        buffer. In the column "printed" it has its own defaults, and the rates of clients that all try there.
+        How often the model is replaced and tested depends on the newcomer's kind, as for the field: it makes versions
+        in rounds, from a buffer, or of one update each. In the column "printed" the newcomer has its own defaults, and
+        tries the same client learning rates as all methods.
 
         Args:
-            name: under which it is registered.
+            name: the name under which it is registered.
             method: its class.
-            grid: knob -> values, for the column "tuned"; without ``client_lr`` it tries the field's.
+            grid: option -> values, for the column "tuned"; without ``client_lr`` it tries the field's values.
 
         Raises:
-            ConfigError: when it tries more than the others may, or something that cannot be set.
+            ConfigError: if it tries more combinations than the others may, or an invalid setting.
         """
         rates = {"client_lr": self.searches[REFERENCE].grid["client_lr"]}
         own = {**rates, **grid} if self.column == "tuned" else rates
@@ -123,10 +124,10 @@ def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
 
     Args:
         tier_file: ``cells/league.yaml``; the studies are in ``tuning.yaml`` beside it.
-        quick: only those of the first workload, tuned.
+        quick: whether to return only those of the first workload in the column "tuned".
 
     Raises:
-        ConfigError: when a file is wrong, or a cell's study lacks its method.
+        ConfigError: if a file is wrong, or no setting has a search for FedBuff.
     """
     searches: dict[tuple[str, str], dict[str, Search]] = {}
     for search in read_searches(tier_file.parent / "tuning.yaml", f"{TIER}-*"):

@@ -60,11 +60,11 @@ class Outcome:
     """The outcome of a newcomer's entry, as shown on its page.
 
     Attributes:
-        newcomer: who entered, and where.
-        trial: what one of its runs took.
-        found: the standings of each of its places.
-        quick: whether it entered in haste, with fewer places, and no grid that grows.
-        earlier: the pages of other code under the same name, which looked at the same seeds before.
+        newcomer: the newcomer, with the settings in which it ran.
+        trial: the cost of one of its runs.
+        found: its standings, one for each setting.
+        quick: whether it was entered with ``--quick``, that is, in fewer settings and with a grid that does not grow.
+        earlier: names of the pages of other code under the same name, which has already seen the same seeds.
     """
 
     newcomer: Newcomer
@@ -87,7 +87,7 @@ def write_page(path: Path, outcome: Outcome) -> None:
     """Write an outcome as one HTML file that loads nothing from elsewhere.
 
     Raises:
-        ResultError: naming the file, when it cannot be written.
+        ResultError: if the file cannot be written; the message names the file.
     """
     plots.use_style()
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(TEMPLATE)
@@ -118,7 +118,7 @@ def content(outcome: Outcome) -> dict[str, Any]:
 def _about(outcome: Outcome) -> str:
     place = outcome.found[0].place
     where = f"{len({one.place.name for one in outcome.found})} places (a workload under a delay law)"
-    haste = " Entered with --quick: the first workload alone, and tuned alone." * outcome.quick
+    haste = " Entered with --quick, so only on the first workload, and only tuned." * outcome.quick
     return f"{where}, {len(place.seeds)} seeds each, every run with {place.updates} client updates.{haste}"
 
 
@@ -126,9 +126,9 @@ def _lead(outcome: Outcome, column: str) -> str:
     """Describe how many comparisons in a column have each verdict."""
     rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
     return (
-        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons. After as "
-        f"many client updates: {_counted([row.verdict for row in rows])}. After as much virtual time, when the first "
-        f"of the two ends: {_counted([row.verdict_in_time for row in rows])}."
+        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons. After the "
+        f"same number of client updates: {_counted([row.verdict for row in rows])}. After the same virtual time, when "
+        f"the first of the two runs ends: {_counted([row.verdict_in_time for row in rows])}."
     )
 
 
@@ -345,7 +345,7 @@ def _tried_said(outcome: Outcome) -> str:
     shown = {short: outcome.in_column(name) for name, (_, short) in HEADINGS.items()}
     tries = " and ".join(f"{found[0].place.tries} {short}" for short, found in shown.items() if found)
     said = (
-        f"Every method may try equally many combinations in a place, {tries}, with the seeds {seeds}, which no "
+        f"Every method may try the same number of combinations in a place, {tries}, with the seeds {seeds}, which no "
         "comparison uses. If the best lies on an edge, its grid grows, at most twice. The column on an edge lists "
         "options whose chosen value is the smallest or largest tried, so that a better one may lie beyond."
     )
@@ -365,7 +365,7 @@ def _changes(outcome: Outcome) -> list[str]:
         seeds,
         "Other places: a place is one workload and one law. A verdict holds for it and for no other.",
         f"Entering again: if you change {outcome.title} after a look at this page and enter it again, you look at the "
-        "same seeds again. The next page counts the looks. After many, take seeds and places of your own.",
+        "same seeds again. The next page counts the looks. After many looks, use seeds and places of your own.",
     ]
     whole = "The whole league: without --quick there are all places and both columns, and the grid may grow."
     return [*lines, whole] if outcome.quick else lines

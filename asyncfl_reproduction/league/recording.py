@@ -33,13 +33,13 @@ def record_field(
         tier_file: ``cells/league.yaml``.
         runs: folder of results.
         kept: folder of the tables.
-        only: only cells whose name matches this pattern, such as ``*/fedecho*``, and their searches.
-        workers: processes.
-        allowed: called with what it costs, before anything is run; it may raise.
-        say: called with a line on each search.
+        only: pattern that the cells' names must match, such as ``*/fedecho*``; it also selects their searches.
+        workers: number of processes.
+        allowed: called with the estimated cost before anything is run; it may raise an error.
+        say: called with a line about each search.
 
     Raises:
-        ConfigError: when a file is wrong or nothing matches.
+        ConfigError: if a file is wrong, or no cell matches.
     """
     left = searches_left(tier_file, only)
     known = _cells(tier_file, only)
@@ -48,7 +48,7 @@ def record_field(
     waiting = [_as_cell(place, search, {cell.name for cell in known}) for place, search in left]
     allowed(estimate([*waiting, *known], runs, kept=kept, workers=workers))
     searched((search for _, search in left), None, workers, say)
-    cells = _cells(tier_file, only)  # more than before: those whose searches were made now
+    cells = _cells(tier_file, only)  # more than before, because of the searches that were made now
     return run_grid(cells, runs, workers=workers, finished=lambda cell: write_tidy([cell], runs, kept / cell.tier))
 
 

@@ -1,7 +1,7 @@
 """A newcomer's runs: one run to measure the cost, then the same search that all others had, then one run per seed.
 
-All lies in one folder, ``runs/league/<name>-<digest>/``: the outcomes of its searches, and its cells as a grid leaves
-them. What is finished there is not run again.
+Everything is in one folder, ``runs/league/<name>-<digest>/``: the outcomes of the newcomer's searches, and its cells,
+in the form that a grid writes. Runs that are finished there are not repeated.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Trial(NamedTuple):
     """The cost of one run of a newcomer.
 
     Attributes:
-        updates: how many client updates.
-        seconds: how long it took alone.
-        unlabelled: whether its server looked at unlabelled inputs.
+        updates: number of client updates.
+        seconds: seconds that the run took alone.
+        unlabelled: whether its server read unlabelled inputs.
         labelled: share of the training samples that its server keeps with their labels.
     """
 
@@ -58,9 +58,9 @@ class Newcomer:
 
     Attributes:
         entry: the method.
-        places: where.
-        folder: of all that is recorded of it.
-        extensions: how often its grids may grow; None: as often as the field's.
+        places: the settings in which it runs.
+        folder: folder of its results.
+        extensions: number of times that its grids may grow; if None, as often as the field's.
     """
 
     entry: Entry
@@ -98,7 +98,7 @@ class Newcomer:
         """Run the first combination of the newcomer's first search once, or read that run's cost if it is known.
 
         Raises:
-            SimulationError: when it takes other than the place's number of client updates.
+            SimulationError: if the run's number of client updates is not the setting's.
         """
         path, place = self.folder / TRIAL, self.places[0]
         if path.exists():
@@ -122,11 +122,11 @@ class Newcomer:
         """Run the searches, then one run per seed, and return the runs by cell; runs that exist are not repeated.
 
         Args:
-            workers: processes.
-            say: called with a line on each search.
+            workers: number of processes.
+            say: called with a line about each search.
 
         Raises:
-            SimulationError: when a run fails.
+            SimulationError: if a run fails.
         """
         chosen = searched(map(self.search, self.places), self.folder, workers, say, self.extensions, [self.entry.file])
         cells = self.cells(chosen)
@@ -154,7 +154,7 @@ def _watched(task: Task, looked: list[str]) -> Task:
     def noting(name: str, own: UnlabelledSet) -> UnlabelledSet:
         return lambda count, rng: looked.append(name) or own(count, rng)
 
-    in_no_world = {"worlds": None} if hasattr(task, "worlds") else {}  # it is a seed's already
+    in_no_world = {"worlds": None} if hasattr(task, "worlds") else {}  # it already belongs to one seed
     sets = {name: noting(name, own) for name, own in task.unlabelled.items()}
     return dataclasses.replace(task, unlabelled=sets, **in_no_world)
 
@@ -170,12 +170,12 @@ def searched(
     """Run several searches at a time, and return the combination that each one chose, by the search's name.
 
     Args:
-        searches: what is tried.
-        folder: of records; the package's own if None.
-        workers: processes.
+        searches: the searches.
+        folder: folder of records; the package's own if None.
+        workers: number of processes.
         say: called with the lines of each search when it has ended.
-        extensions: as :func:`.tune` takes them.
-        imports: files that register what is searched, for other processes.
+        extensions: as in :func:`.tune`.
+        imports: files that register the methods to search, which other processes import.
     """
     chosen = {}
     for name, best, lines in _in_processes(list(searches), folder, workers, extensions, imports):

@@ -1,10 +1,11 @@
 """A newcomer's standing against each method, by setting and seed, and its mean rank over the settings.
 
-Every run takes as many client updates, but not as much time: the difference when the first of two runs ends stands
-beside. A league is looked at once: intervals are at 95 %, whatever the number of seeds. A verdict is the project's
-(:mod:`asyncfl_reproduction.statistics`), corrected by Holm over the methods of a place: ``level`` where two
-one-sided tests still put the paired differences within a point, else ``better`` or ``worse`` where the t test still
-rejects 0, else ``undecided``. So a verdict is never stronger than the interval beside it.
+All runs have the same number of client updates, but not the same duration. So the difference at the time when the first
+of two runs ends is given as well. There is only one look at a league, so intervals are at 95 %, whatever the number of
+seeds. Verdicts follow the project's rule (:mod:`asyncfl_reproduction.statistics`), corrected by Holm's method over the
+methods of a place. A verdict is ``level`` if two one-sided tests still put the paired differences within a point;
+otherwise ``better`` or ``worse`` if the t test still rejects 0; otherwise ``undecided``. So a verdict is never stronger
+than the interval beside it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Times(NamedTuple):
     """The virtual times at which a method's runs reached the target.
 
     Attributes:
-        median: virtual time over seeds, infinite where half of them or more never got there.
-        never: how many seeds never did.
+        median: median virtual time over seeds, infinite if half of the runs or more never reached the target.
+        never: number of seeds with which the target was never reached.
         ratio: log of the method's time over the newcomer's; positive where the newcomer is sooner. None for the
             newcomer itself.
     """
@@ -53,13 +54,14 @@ class Row(NamedTuple):
     Attributes:
         method: its name.
         mean, low, high: accuracy over the seeds that are compared, with its own 95 % interval; fractions.
-        seeds: how many they are.
-        difference: the newcomer's accuracy less this one's; None for the newcomer itself.
-        verdict: of the newcomer against it, one of :data:`VERDICTS`; empty for itself.
-        to_decide: about how many seeds would decide what is undecided; None where nothing is, or too many.
-        times: to the target; None without one.
+        seeds: number of these seeds.
+        difference: the newcomer's accuracy minus this method's; None for the newcomer itself.
+        verdict: the newcomer's verdict against this method, one of :data:`VERDICTS`; empty for the newcomer itself.
+        to_decide: about how many seeds would decide an undecided difference; None if it is decided, or if too many
+            would be needed.
+        times: times to the target; None without a target.
         in_time: the difference when the first of the two runs ends; None for the newcomer itself.
-        verdict_in_time: of that.
+        verdict_in_time: the verdict on that difference.
     """
 
     method: str
@@ -79,11 +81,11 @@ class Standings(NamedTuple):
     """A newcomer's standing in one setting.
 
     Attributes:
-        place: which.
-        rows: of all methods that were run there, best first.
-        missing: methods of the field that were not.
-        target: mean over seeds of the accuracy that times are taken to; NaN without FedBuff.
-        measured: what they are made of; its cells are called as their methods.
+        place: the setting.
+        rows: one row for each method that was run there, best first.
+        missing: methods of the field that were not run there.
+        target: the target accuracy for times, as a mean over seeds; NaN without FedBuff.
+        measured: the results behind the standings; its cells have the names of their methods.
         configs: method -> the configuration of one of its runs.
     """
 
@@ -104,10 +106,10 @@ def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result
     """Compare a newcomer with all methods in a setting.
 
     Args:
-        place: where.
-        newcomer: its name.
-        results: method -> its runs there, the newcomer's too; seeds that the place does not have are left out, and
-            methods without any.
+        place: the setting.
+        newcomer: the newcomer's name.
+        results: method -> its runs there, including the newcomer's; runs with seeds that the setting does not have are
+            left out, and so are methods without runs.
     """
     runs = {method: [run for run in own if run.config.seed in place.seeds] for method, own in results.items()}
     runs = {method: own for method, own in runs.items() if own}
@@ -165,10 +167,11 @@ def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
 
     Args:
         found: a comparison at 5 %.
-        among: how many methods it is corrected for, by the strictest of Holm's steps.
+        among: number of methods for which it is corrected, by the strictest of Holm's steps.
 
     Returns:
-        More seeds than there are; None where they are above :data:`MOST_SEEDS`, or nothing can be said.
+        A number of seeds, larger than the present one; None if it would be above :data:`MOST_SEEDS`, or if nothing can
+        be said.
     """
     if not math.isfinite(found.high - found.low) or found.mean == 0:
         return None
@@ -212,7 +215,7 @@ def ranked(places: Sequence[Standings]) -> tuple[Ranking | None, list[str]]:
     """Rank the methods that occur in all settings of a column, over the seeds that they have in common.
 
     Returns:
-        The ranking, and the methods that are not in it as some place lacks them or their seeds.
+        The ranking, and the methods that are left out because some setting lacks them or their seeds.
     """
     every = {row.method for one in places for row in one.rows}
     there = {}

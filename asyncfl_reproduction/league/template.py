@@ -32,13 +32,13 @@ color: #4b5563; font-size: .85rem; } }
 
 <details open><summary>How to read the tables</summary>
 <ul class="note"><li>Accuracy is the mean over seeds of a run's last five tests, in %, with its own 95% interval.</li>
-<li>Difference is {{ title }} less the method, in points, seed by seed, after as many client updates, with its 95%
-interval. The grey band of its drawing is ± 1 point.</li>
+<li>Difference is {{ title }} minus the method, in points, seed by seed, after the same number of client updates, with
+its 95% interval. The grey band of its drawing is ± 1 point.</li>
 <li>In equal time is the same difference when the first of the two runs ends, from the last test of each until then.
 Green and red mean the same as in the fifth column.</li>
 <li>Time is the median virtual time to the target, in the units of the delay law. Its ratio is the method's time
 divided by {{ title }}'s.</li>
-<li>Decided by is about how many seeds would decide, if mean and deviation stayed the same.</li></ul>
+<li>Decided by says about how many seeds would decide if mean and deviation stayed the same.</li></ul>
 <p class="note">Verdicts are corrected for the number of methods. Intervals are not.</p>
 </details>
 

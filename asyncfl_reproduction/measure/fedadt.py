@@ -8,18 +8,18 @@ from asyncfl_reproduction.published import hyperparameters
 STEP, FORWARD = 3, 1
 """Costs in forward passes of a training step on one sample (with its backward pass) and of a teacher's output."""
 EPOCHS = SETUPS["fedadt"].common["local_epochs"]
-"""Epochs of a client's job in our cells: FLGo's default. The paper prints none."""
+"""Epochs of a client's job in our cells, which are FLGo's default. The paper prints no number."""
 
 
 def distilling_over_training(epochs: int) -> float:
     """Return the operations of distilling one client's model, divided by those of the client's local training.
 
-    The server's set is a share of all samples, the clients have the rest in equal parts. On each of the server's
-    samples the client's model takes a step and the global model a forward pass. The model and the number of samples
-    cancel, so that it is the same number on all data sets.
+    The server's set is a share of all samples, and the clients have the rest in equal parts. In a distillation pass,
+    each sample of the server's costs a training step of the client's model and a forward pass of the global model. The
+    size of the model and the number of samples cancel, so the result is the same on all data sets.
 
     Args:
-        epochs: of local training.
+        epochs: number of epochs of local training.
     """
     table = hyperparameters("FedADT")
     printed = table[table["dataset"] == "all"].set_index("name")["value"]

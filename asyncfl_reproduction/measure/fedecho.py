@@ -25,7 +25,7 @@ class Runtimes(NamedTuple):
 
     Attributes:
         ranges: category -> shortest and longest runtime drawn.
-        long: how many of the clients are of the category ``long``.
+        long: number of clients in the category ``long``.
     """
 
     ranges: dict[str, tuple[float, float]]
@@ -36,10 +36,10 @@ class Stored(NamedTuple):
     """The clients' outputs that FedEcho's server stores, at the paper's scale.
 
     Attributes:
-        clients: of each of which the outputs are kept, N.
-        samples: unlabelled ones.
-        outputs: numbers that the model gives for each sample: classes, or tokens times vocabulary.
-        parameters: numbers in one model.
+        clients: number of clients N, whose outputs are all kept.
+        samples: number of unlabelled samples.
+        outputs: number of outputs for each sample: classes, or tokens times vocabulary.
+        parameters: number of parameters in one model.
     """
 
     clients: int

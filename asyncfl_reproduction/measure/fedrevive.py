@@ -1,7 +1,8 @@
 """Our measurements for FedRevive's published numbers that recorded runs do not provide.
 
-Without training: staleness at the paper's scale, the schedules of β, the operations of its model. On short runs of
-small models, the same every time: how good the proxies are (Table 2), what each part of an update does (Fig. 4).
+Three kinds of numbers need no training: staleness at the paper's scale, the schedules of β, and the operations of the
+paper's model. Two come from short runs of small models, which are the same every time: how good the proxies are (Table
+2), and what each part of an update does (Fig. 4).
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
         the KL divergences, in nats, of its true class proportions from its proxy and from equal shares.
 
     Raises:
-        ConfigError: for another method, or one with true proportions.
+        ConfigError: for another method, or for FedRevive with true proportions.
     """
     server = run.algorithm
     if not isinstance(server, FedRevive) or server.settings.proxy != "estimated":
@@ -157,13 +158,13 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
 class UpdateParts:
     """Observer of how the stale delta, the distilled delta and their sum change test accuracy (Figs. 4, 10).
 
-    An observer of a run of FedRevive: from the model ``x_t`` that an update meets it tests ``x_t + η (1 - β) Δ``,
-    ``x_t + η β Δ^KD`` and their sum, Eq. 3, which is the run's own next model. The paper does not say whether its
-    parts keep their weights; here they do. The run itself is left as it is.
+    It observes a run of FedRevive. For an update that meets the model ``x_t``, it tests ``x_t + η (1 - β) Δ``, ``x_t +
+    η β Δ^KD``, and the model with both parts (Eq. 3), which is the run's own next model. The paper does not say whether
+    its parts keep their weights; here they do. The run itself is not changed.
 
     Args:
         run: a run of FedRevive that has not begun.
-        every: test at every so many updates.
+        every: number of versions between two tests.
 
     Attributes:
         rows: one entry for each measured update: ``version``, ``staleness``, ``beta``, and the changes of test

@@ -19,7 +19,7 @@ JOBS = 4 * round(80 / 3)
 VIDEOS = {"HMDB51": (3570, 1530), "UCF101": (9537, 3783)}
 """Data set -> number of training and test videos in the first of its authors' splits."""
 HMDB51_CLIPS = 8062
-"""Number of clips of eight frames that the paper has for training, over all clients (§5)."""
+"""Number of clips of eight frames that the paper uses for training, over all clients (§5)."""
 PASSES = {"all": 2.97, "last": 1.0}
 """Operations of a training step in forward passes, by the layers that are trained: ResNet-18 on 8 frames of 112×112."""
 
@@ -37,8 +37,9 @@ def passes_a_clip(
         dataset: one of :data:`VIDEOS`.
         epoch: board -> seconds of an epoch over one client's clips.
         testing: board -> seconds of a test on the whole test set.
-        clients: that share the training videos. The sizes in Table 1's caption are quarters of the data sets.
-        clips_a_video: in training, for each one in testing.
+        clients: number of clients that share the training videos; the sizes in Table 1's caption are quarters of the
+            data sets.
+        clips_a_video: clips per training video, divided by clips per test video.
     """
     train, test = VIDEOS[dataset]
     clips = train * clips_a_video / clients

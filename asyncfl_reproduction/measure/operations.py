@@ -1,8 +1,9 @@
 """Floating-point operations of the paper tier, from which its cost in GPU-days is estimated.
 
-A forward pass of each network on one sample is counted or taken from its parameters; a training step takes three. What
-is counted: clients' training, tests, the accuracy that KUIPER asks for, FedEcho's and FedRevive's servers, and the
-chains of teachers, which are made once each. What is not: reading data, the other servers, pictures, what fails.
+The operations of a forward pass on one sample are counted, or computed from the network's number of parameters; a
+training step counts as three forward passes. Included are clients' training, tests, the accuracy that KUIPER asks for,
+FedEcho's and FedRevive's servers, and the chains of teachers, each of which is trained once. Not included are reading
+data, the other servers, figures, and failed runs.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def chain(config: Config) -> float:
     frames = given.task_settings.get("frames", 8)
     first, assistant, last = CHAIN
     names = [last] if given.teachers else [first, *[assistant] * given.teaching_assistants, last]
-    networks = [CLIP_GFLOP[name] * frames for name in names]  # teachers that are given are tiny: Table 3's control
+    networks = [CLIP_GFLOP[name] * frames for name in names]  # given teachers are tiny (Table 3's control)
     steps = STEP * sum(networks) + sum(networks[:-1])  # each student sees its teacher's output
     return 1e9 * steps * given.epochs * SAMPLES["kinetics"][0]
 

@@ -1,16 +1,16 @@
 """The report's code by topic; ``notebooks/report.ipynb`` calls one method of :class:`Page` for each part.
 
-- ``recorded``: a tier's cells with what was recorded of them;
+- ``recorded``: a tier's cells with their recorded results;
 - ``metrics``: how each printed number is measured here, in its own unit;
 - ``tables``: printed tables with ours beside them, tuned and untuned; a new table needs at most a layout there;
-- ``names``: what people call a cell;
-- ``shown``: tables and claims as a reader sees them; ``folds``: what is folded away;
+- ``names``: readable names of cells;
+- ``shown``: tables and claims as a reader sees them; ``folds``: folded parts;
 - ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a function there with its name;
 - ``head_to_head``: ranks of the methods over the places of the league;
-- ``summary``: the first page, compute spent, settings that are ours;
+- ``summary``: the first page, the computing time, and the settings that are ours;
 - ``decided``: the laptop tier's verdicts, kept for other tiers' reports;
 - ``export``: every table as CSV, Markdown and LaTeX;
-- ``page``: what the notebook calls.
+- ``page``: the calls in the notebook.
 """
 
 from asyncfl_lite.base.libraries import needs

@@ -14,9 +14,9 @@ def first_tier(cells: Iterable[str], tiers: Iterable[str], folder: Path) -> str 
     """Return the first of these tiers in which all cells are recorded, or None if there is none.
 
     Args:
-        cells: of one paper or league, such as ``kuiper/fig3b/bias0/kuiper``.
-        tiers: in the order in which they are preferred; ``fair`` first, as each method was searched there in place.
-        folder: of recorded tables.
+        cells: cells of one paper or of the league, such as ``kuiper/fig3b/bias0/kuiper``.
+        tiers: the tiers in order of preference; ``fair`` is first because each of its cells has its own search.
+        folder: folder of recorded tables.
     """
     wanted = set(cells)
     group = min(wanted).split("/")[0]

@@ -1,7 +1,7 @@
 """The laptop tier's verdicts in one small table, so that a smaller tier's report can show them with its own.
 
 Three seeds, as in the smoke tier, leave most comparisons undecided. Judging the laptop tier's records takes minutes, so
-``make docs`` judges them once and keeps what came out; a test holds the table to the records.
+``make docs`` judges them once and saves the verdicts; a test checks the table against the records.
 """
 
 from __future__ import annotations

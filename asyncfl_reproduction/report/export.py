@@ -51,7 +51,8 @@ def own_tables(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataF
 def write_tables(recorded: Recorded, folder: str | Path, *, own: bool = False) -> list[Path]:
     """Write every table of the report into ``folder`` as CSV, Markdown and LaTeX, and return the files.
 
-    The CSV is tidy, one number per row; Markdown and LaTeX are laid out as printed, each row as paper's and ours.
+    The CSV is tidy, with one number per row. Markdown and LaTeX are laid out as printed, with the paper's and our lines
+    for each row.
     """
     written = []
     for name, tidy, shown in (own_tables if own else every_table)(recorded):

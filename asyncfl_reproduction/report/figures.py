@@ -1,7 +1,7 @@
 """Building blocks for the papers' figures, such as panels of curves, lines over a setting, and bars.
 
-A figure's function takes what was recorded and returns a matplotlib figure, or None where nothing of it was run.
-A panel says so if nothing of it was run; a line has one point for each cell that was run. Colours are the methods' own
+A figure's function takes the recorded results and returns a matplotlib figure, or None if none of its cells was run. A
+panel without any run says so. A line has one point for each cell that was run. Colours are the methods' own
 (:mod:`asyncfl_lite.plots`).
 """
 
@@ -30,10 +30,10 @@ class PaperFigure:
     """A figure of a paper, redrawn from recorded results.
 
     Attributes:
-        paper: ``FedRevive``.
-        name: ``Fig. 2``.
-        caption: what it shows and where to look; nothing about how ours came out.
-        draw: from what was recorded to a figure, or None where nothing of it was run.
+        paper: such as ``FedRevive``.
+        name: such as ``Fig. 2``.
+        caption: what it shows and where to look, but nothing about our results.
+        draw: function from recorded results to a figure, or None if none of its cells was run.
     """
 
     paper: str
@@ -59,7 +59,7 @@ def panels(count: int, *, height: float = 3.0, sharey: bool = True) -> tuple[Fig
 def finish(figure: Figure, entries: Mapping[str, Line2D | plt.Artist]) -> Figure:
     """Add one legend below all panels, and close the figure so that the notebook shows it only once."""
     if entries:
-        widest = max(4, *map(len, entries)) * 0.085 + 0.8  # inches that an entry takes
+        widest = max(4, *map(len, entries)) * 0.085 + 0.8  # width of an entry in inches
         columns = max(1, min(len(entries), int(figure.get_figwidth() / widest)))
         figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
     plt.close(figure)
@@ -100,14 +100,15 @@ def draw_curves(
     """Draw accuracy over time or versions, with a panel per title and a line per method with its range over seeds.
 
     Args:
-        recorded: what was recorded.
+        recorded: the recorded results.
         shown: panel's title -> method or variant -> cell.
         over: ``time``, ``version`` or ``updates``.
-        unit: of virtual time.
-        window: method -> evaluations in its running average.
-        target: title -> accuracy to mark, a fraction, if any.
+        unit: unit of virtual time.
+        window: method -> number of evaluations in its running average.
+        target: panel's title -> accuracy to mark, as a fraction; None for no marks.
 
-    A method that goes on for more than twice as long as all others, as rounds do, is cut there.
+    The curve of a method that goes on for more than twice as long as all others, as synchronous rounds may, is cut
+    there.
     """
     there = recorded.measured.curves
     if not any(cell in there for cells in shown.values() for cell in cells.values()):
@@ -147,11 +148,11 @@ def draw_lines(
     """Draw a number against a setting, with a panel per title, a line per method, and a point per cell that was run.
 
     Args:
-        recorded: what was recorded.
+        recorded: the recorded results.
         shown: panel's title -> method or variant -> value of the setting -> cell.
-        xlabel: the setting.
-        ylabel: the number.
-        value: from a cell to the number, one per seed; final accuracy in percent where left out.
+        xlabel: label of the setting.
+        ylabel: label of the number.
+        value: function from a cell to its numbers, one per seed; by default the final accuracy in percent.
         log: whether the setting is on a logarithmic axis.
         sharey: whether the panels share the number's axis.
     """
@@ -211,9 +212,9 @@ def draw_bars(
 
     Args:
         shown: panel's title -> method or variant -> ``(seeds,)`` numbers, infinite for a target that was not reached,
-            or None where nothing was run.
-        ylabel: the number.
-        missing: what to say in place of a bar for None.
+            or None if nothing was run.
+        ylabel: label of the number.
+        missing: word that replaces a bar for None.
     """
     if not any(values is not None for methods in shown.values() for values in methods.values()):
         return None

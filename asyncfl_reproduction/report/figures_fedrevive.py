@@ -127,7 +127,7 @@ FIGURES = [
                 "tuned again for them: compare the two panels of a data set. In the paper FedBuff and AFL-DW lose more "
                 "than the two methods that distil.", shifted_delays),
     PaperFigure("FedRevive", "Fig. 4", "Right half: β that grows with staleness, against a constant β of 0.75 and of "
-                "1, at which an update's own part nearly vanishes.", role_of_schedule),
+                "1. At 1, an update's own part vanishes.", role_of_schedule),
     PaperFigure("FedRevive", "Fig. 10", "The effect of one update on test accuracy under the adaptive β, by part; also "
                 "Fig. 4, left. Measured on ten short runs at smoke scale, the same at every tier; panels (b) and "
                 "(c), for constant β, are not measured.", parts_of_update),
@@ -135,7 +135,7 @@ FIGURES = [
                 "server cannot know.",
                 true_shares),
     PaperFigure("FedRevive", "Fig. 6", "Simulated without training at the paper's 1,000 clients, 100 in flight: 20,000 "
-                "updates, the first tenth left out. Mean staleness has to be 99.",
+                "updates, the first tenth left out. The mean staleness must be 99.",
                 lambda recorded: staleness_of("fedrevive", "usual delays")),
     PaperFigure("FedRevive", "Fig. 7", "As Fig. 6 under the shifted delays: the same mean, another shape.",
                 lambda recorded: staleness_of("fedrevive_shift", "shifted delays")),

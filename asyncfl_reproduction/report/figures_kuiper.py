@@ -1,6 +1,6 @@
 """Figures of KUIPER that compare methods; the others are in ``figures_kuiper_parts.py``.
 
-Their printed forms have no values, so their settings are those of the assumed grid.
+The printed figures have no values, so their settings are those of our assumed grid.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ FIGURES = [
                 "get the new model there.", timeline),
     PaperFigure("KUIPER", "Fig. 2", "KUIPER against clients that train alone, by non-IID bias. In the paper the gap "
                 "grows with bias.", against_alone),
-    PaperFigure("KUIPER", "Fig. 3", "The main comparison. In the paper KUIPER is on top at every bias, most at 1.",
+    PaperFigure("KUIPER", "Fig. 3", "The main comparison. In the paper KUIPER is ahead at every bias, and most at 1.",
                 by_bias),
     PaperFigure("KUIPER", "Fig. 4", "Accuracy by number of clients with K = 10. (a, b): all data are divided among "
                 "more clients. (c): KUIPER with all data divided, or with one of 50 slices per client.", by_clients),

@@ -84,7 +84,7 @@ def slow_board(recorded: Recorded) -> Figure | None:
 
 def dropping(recorded: Recorded) -> Figure | None:
     """Draw KUIPER's Fig. 13: accuracy by bias with a slow device, and with that device dropped."""
-    names = {"all as fast": "no-delay", "slowest 3×": "3x", "slowest 5×": "5x", "slowest dropped": "dropped"}
+    names = {"all equally fast": "no-delay", "slowest 3×": "3x", "slowest 5×": "5x", "slowest dropped": "dropped"}
     lines = {
         f"kuiper-{name}": {float(b): cell("fig13", f"bias{b}", place) for b in BIASES[:3]}
         for name, place in names.items()

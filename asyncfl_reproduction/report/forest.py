@@ -27,8 +27,8 @@ PALE = 0.35
 def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     """Draw the headlines' accuracy differences (left) and time ratios (right); return None if no headline was run.
 
-    A filled mark says that the verdict survives Holm's correction over the twelve, a hollow one that it does not. What
-    rests on borrowed rates, and decides nothing, is pale.
+    A filled mark means that the verdict survives Holm's correction over the twelve headlines, and a hollow one that it
+    does not. Intervals that rest on borrowed rates, and so decide nothing, are pale.
 
     Args:
         headlines: as :func:`~asyncfl_reproduction.claims.headlines.check_headlines` returns them.
@@ -36,7 +36,7 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     if headlines["mean"].isna().all():
         return None
     order = list(dict.fromkeys(headlines["id"]))
-    figure = Figure(figsize=(12, 0.52 * len(order) + 1.6), layout="constrained")  # none that a notebook shows by itself
+    figure = Figure(figsize=(12, 0.52 * len(order) + 1.6), layout="constrained")  # which no notebook shows by itself
     axes = figure.subplots(1, 2, width_ratios=[3, 1.6], sharey=True)
     for axis, unit in zip(axes, ("points", "log ratio"), strict=True):
         axis.axvline(0, color="0.3", linewidth=1)
@@ -51,8 +51,8 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     labels = [f"{named['sentence'][name]}\n(paper: {named['paper'][name]})" for name in reversed(order)]
     axes[0].set_yticks(range(len(order)), labels, fontsize=9)
     axes[0].set_ylim(-0.6, len(order) - 0.4)
-    axes[0].set_xlabel("difference of accuracy, points")
-    axes[1].set_xlabel("times as soon at the target")
+    axes[0].set_xlabel("difference in accuracy, points")
+    axes[1].set_xlabel("time to target, other method / this one")
     axes[1].set_xticks(np.log([0.25, 0.5, 1, 2, 4]))
     axes[1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{math.exp(value):g}"))
     marks = [axes[0].plot([], [], mark, color="0.3", label=column)[0] for column, (mark, _) in COLUMNS.items()]

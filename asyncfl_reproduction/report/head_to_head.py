@@ -1,8 +1,9 @@
 """Comparison of all methods over the league's settings, by ranks, critical differences and a heat map.
 
-Two tests, both at 5%. Over everything: mean ranks (:mod:`.ranks`), a block being one seed of one place, so that blocks
-of one place are not independent, which makes the difference smaller than it should be. Within a place: paired two-sided
-t tests of each method against the place's best over the same seeds, Holm-corrected.
+There are two tests, both at 5%. Over all places, mean ranks are compared (:mod:`.ranks`). A block is one seed of one
+place, so blocks of one place are not independent, which makes the critical difference smaller than it should be. Within
+a place, each method is compared with the place's best method by a paired two-sided t test over the same seeds, with
+Holm's correction.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.nd
     """Return the ``(seeds,)`` accuracies by setting and method, for settings with at least two methods.
 
     Args:
-        measured: of the league, with both columns.
+        measured: the league's results, with both columns.
         column: "tuned" or "fixed server rate"; a method without such a server setting has no cell in the second.
     """
     found = {}
@@ -55,7 +56,7 @@ def in_place(place: str, method: str, column: str = TUNED) -> str:
 def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
     """Return a setting's best method, and all methods that Holm-corrected paired t tests cannot distinguish from it.
 
-    A star says that nothing was found, not that there is nothing.
+    A star means that no difference was found, not that there is none.
     """
     best = max(methods, key=lambda m: methods[m].mean())
     p = {m: _paired(methods[best], values) for m, values in methods.items() if m != best}
@@ -96,7 +97,7 @@ def table(measured: Measured) -> pd.DataFrame:
 def heat_map(measured: Measured) -> Figure | None:
     """Draw methods' ranks and accuracies by setting as a heat map, with the best method on top.
 
-    On the left methods as they were tuned, on the right at the fixed server rates; ranks are within a place.
+    On the left are the methods when tuned, and on the right those at fixed server rates. Ranks are within a place.
     """
     drawn = {column: places(measured, column) for column in HEADINGS}
     there = {(column, place): ran for column, found in drawn.items() for place, ran in found.items()}
@@ -123,7 +124,7 @@ def heat_map(measured: Measured) -> Figure | None:
     axes.grid(False)
     if drawn[TUNED] and drawn[FIXED]:
         axes.axvline(len(drawn[TUNED]) - 0.5, color="white", linewidth=4)
-    figure.colorbar(image, ax=axes, label="rank in its place")
+    figure.colorbar(image, ax=axes, label="rank within its place")
     return finish(figure, {})
 
 

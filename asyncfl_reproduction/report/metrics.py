@@ -1,8 +1,8 @@
 """Our measurement of each published number, in its printed unit.
 
-A printed row's paper and metric decide (:data:`MEASURES`). Times to target are the papers' own: FedADT's is the first
-evaluation at the target, FedRevive's the running average at 85% of FedBuff's best, KUIPER's as in
-:mod:`asyncfl_reproduction.claims.kuiper`.
+A printed row's paper and metric decide how it is measured (:data:`MEASURES`). Times to target are defined as in the
+papers: for FedADT the first evaluation at the target, for FedRevive the first time at which the running average reaches
+85% of FedBuff's best, and for KUIPER as in :mod:`asyncfl_reproduction.claims.kuiper`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
     """Return our measurement of one published number.
 
     Raises:
-        ValueError: if the metric is measured in something else than the row's unit.
+        ValueError: if the metric is not measured in the row's unit.
     """
     kind, take = MEASURES[row["paper"], row["metric"]]
     if row["unit"] not in UNITS[kind]:
@@ -170,7 +170,7 @@ def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
         return _gap(recorded, kuiper.distilled(recorded.measured, method), f"kuiper/fig14b/scratch/{method}")
     if row["dataset"] == "Kinetics-400":
         return _gap(recorded, "kuiper/table3/assistants-1", "kuiper/table3/assistants-0")
-    devices = row.get("devices")  # where the text does not restate them, the numbers are those of 12 devices
+    devices = row.get("devices")  # if the text does not repeat the number, it is 12 devices
     panel = KUIPER_PLACES[row["dataset"], "12" if pd.isna(devices) else devices]
     return _gap(recorded, f"kuiper/{panel}/bias1/kuiper", f"kuiper/{panel}/bias1/{row['baseline'].lower()}")
 

@@ -96,7 +96,7 @@ def name_of(cell: Cell) -> str:
 def names(cells: Mapping[str, Cell]) -> dict[str, str]:
     """Map each cell's path to a name that is unique within its table or figure.
 
-    Where two cells there would have the same, what the path says is added.
+    If two cells there would have the same name, the end of the path is added.
     """
     found = {
         path: name_of(cell) + f", {untuned(path.split('/')[0])}" * path.endswith(TWIN) for path, cell in cells.items()
@@ -111,7 +111,7 @@ def names(cells: Mapping[str, Cell]) -> dict[str, str]:
 def in_names(text: str, names: Mapping[str, str]) -> str:
     """Replace cells' paths in a text with their names.
 
-    What the two sides of a comparison have in common is said once.
+    Details that both sides of a comparison share are written only once.
     """
     known = {spelt: name for path, name in names.items() for spelt in (path, short(path))}
     named = re.sub(r"[\w.+=@-]+(?:/[\w.+=@-]+)*[\w+=@]", partial(_name, known=known), text)

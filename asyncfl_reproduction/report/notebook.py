@@ -1,7 +1,7 @@
 """The report, made by executing its notebook and exporting it as pages that link to each other.
 
-The notebook's headings of the first level begin its pages: the first one, one per paper, and what belongs to none. What
-is on a page is in :mod:`asyncfl_reproduction.report`.
+Each first-level heading of the notebook begins a page: there is a first page, one page per paper, and one for
+everything else. The content of the pages comes from :mod:`asyncfl_reproduction.report`.
 """
 
 from __future__ import annotations
@@ -76,18 +76,18 @@ def make_report(
 ) -> Path:
     """Execute the report notebook, export it to HTML, and return the path of the first page.
 
-    Beside it, ``tables/`` gets every table of the report as CSV, Markdown and LaTeX, which the notebook writes.
+    The notebook also writes every table of the report as CSV, Markdown and LaTeX into ``tables/``, next to the pages.
     Cells that are not in ``runs`` are read from the tables in ``kept``.
 
     Args:
-        tier: a grid's file, or the name of one; the report lies beside its cells, in the folder of ``runs`` that has
-            the tier's name.
+        tier: a grid's file, or the name of a tier; the report is written into the folder of ``runs`` that has the
+            tier's name.
         runs: folder of results.
-        notebook: the papermill template; if None the package's own, or for cells of one's own :mod:`.own`.
+        notebook: the papermill template; if None, the package's own, or for users' own cells the one in :mod:`.own`.
         kept: folder of the tables of recorded runs; if None, see :func:`.kept_in`.
 
     Raises:
-        ConfigError: when the tier has no file.
+        ConfigError: if the tier has no file.
     """
     with needs("grid", "the report"):
         import papermill
@@ -117,7 +117,7 @@ def make_report(
 def as_pages(executed: str | Path) -> dict[str, str]:
     """Return an executed notebook as HTML pages by file name, the first page first.
 
-    Nothing in them is fetched from elsewhere, and a browser runs no script that came into them, whoever wrote it.
+    The pages fetch nothing from elsewhere, and a browser runs no script in them, whoever wrote it.
     """
     with needs("grid", "the report"):
         import nbformat

@@ -34,8 +34,8 @@ def own_notebook(tier: str, file: Path) -> NotebookNode:
     """Return the report notebook for a user's own grid, before execution.
 
     Args:
-        tier: what the report is called.
-        file: of the cells.
+        tier: name of the report.
+        file: the file of the cells.
     """
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 

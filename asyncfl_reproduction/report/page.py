@@ -50,7 +50,7 @@ def picture(figure: Figure, alt: str) -> Image:
     """Return a figure as a PNG with alternative text; a palette of 256 colours cuts the file to a third."""
     drawn, small = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=figure.dpi)
-    palette = Pixels.Quantize.MAXCOVERAGE  # the default's averages turn thin lines into other methods' colours
+    palette = Pixels.Quantize.MAXCOVERAGE  # the default method averages thin lines into other methods' colours
     Pixels.open(drawn).convert("RGB").quantize(256, palette, dither=0).save(small, format="png", optimize=True)
     return Image(small.getvalue(), alt=alt)
 
@@ -72,7 +72,7 @@ def _in_one_line(table: pd.DataFrame, where: str) -> pd.DataFrame:
     ]
     joined = table.drop(columns=settings)
     joined.insert(0, "where", where)
-    joined.insert(2, "of what", texts)
+    joined.insert(2, "setting", texts)
     return joined
 
 
@@ -206,9 +206,9 @@ class Page:
     def searches(self) -> None:
         """Show which settings were tried for each method, and which were best."""
         said = (
-            "Each row is a search. Every method on a workload tries equally many combinations, and cells of the smoke "
-            f"and laptop tiers take the best. *{FIXED}*: only the clients' rate is searched, with a server rate of 1 "
-            "or of FedRevive's Table 4. FedAC and FADAS have the server rate of FedEcho's Table 8, scaled by the "
+            "Each row is a search. All methods on a workload try the same number of combinations, and cells of the "
+            f"smoke and laptop tiers take the best. *{FIXED}*: only the clients' rate is searched, with a server rate "
+            "of 1 or of FedRevive's Table 4. FedAC and FADAS have the server rate of FedEcho's Table 8, scaled by the "
             "number of steps."
         )
         cells = list(self.recorded.cells.values())
@@ -226,8 +226,8 @@ class Page:
             worse["difference"] = worse["difference"].map(shown.with_signs)
             said = (
                 "**Choices that do not suit.** A search is made in one setting, and other cells take its choice. These "
-                "cells are surely more than a point better at the fixed server rate than tuned. A lead over one of "
-                "them in the tuned column says little."
+                "cells are clearly more than a point better at the fixed server rate than when tuned. A lead over one "
+                "of them in the tuned column says little."
             )
             display(Markdown(said), listed(worse, precision=1))
 
@@ -256,8 +256,8 @@ class Page:
         """Write every table of the report as CSV, Markdown and LaTeX, if a folder is given.
 
         Args:
-            folder: is made.
-            own: only those of a grid of one's own.
+            folder: the folder, which is created if needed.
+            own: whether to write only the tables of a user's own grid.
         """
         if folder:
             files = write_tables(self.recorded, folder, own=own)

@@ -1,7 +1,7 @@
 """Ranks of methods over several settings, with Nemenyi's critical difference between mean ranks.
 
-Friedman's test, and Nemenyi's difference at 5% (Demšar, "Statistical Comparisons of Classifiers over Multiple Data
-Sets", 2006, Eqs. 2 and 3 with q of the studentised range). Both take blocks for independent.
+The tests are Friedman's, and Nemenyi's critical difference at 5% (Demšar, "Statistical Comparisons of Classifiers over
+Multiple Data Sets", 2006, Eqs. 2 and 3 with q of the studentised range). Both assume that blocks are independent.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Ranking(NamedTuple):
 
     Attributes:
         ranks: method -> mean rank over blocks, best first.
-        blocks: seeds of places that have all these methods.
-        p: of Friedman's test that all methods rank alike; NaN for fewer than three methods.
-        critical: Nemenyi's difference of mean ranks.
+        blocks: number of blocks, which are the seeds of the settings that have all these methods.
+        p: p value of Friedman's test that all methods rank alike; NaN for fewer than three methods.
+        critical: Nemenyi's critical difference of mean ranks.
     """
 
     ranks: pd.Series
@@ -45,8 +45,8 @@ def ranking(there: Mapping[str, Mapping[str, np.ndarray]], methods: Sequence[str
     """Rank the methods that every setting has; return None if they are fewer than two or share no seeds.
 
     Args:
-        there: place -> method -> ``(seeds,)`` accuracies, of the same seeds in the same order.
-        methods: which are ranked, if they are in all places.
+        there: setting -> method -> ``(seeds,)`` accuracies, of the same seeds in the same order.
+        methods: the methods to rank, if all settings have them.
     """
     common = [m for m in methods if there and all(m in place for place in there.values())]
     blocks = [

@@ -35,11 +35,11 @@ class Ours(NamedTuple):
     """Our measurement of a printed number.
 
     Attributes:
-        values: numbers of runs in the printed unit, infinite where a target was not reached; None without any.
-        source: the cells, or "simulated", "counted", "delay law" with more; "not measured" with the reason where
-            nothing in the package could be.
-        mark: " (constant answer)", with how many seeds, where runs behind it answer one class for everything.
-        trained: False where most runs of a cell behind it do.
+        values: numbers in the printed unit, one per run, infinite if a target was not reached; None without any run.
+        source: the cells; or "simulated", "counted" or "delay law" with details; or "not measured" with the reason, if
+            nothing in the package can measure it.
+        mark: " (constant answer)", with the number of seeds, if runs behind it predict one class for every input.
+        trained: False if most runs of a cell behind it do so.
         borrowed: whether a cell behind it has rates that were searched elsewhere.
     """
 
@@ -56,15 +56,16 @@ class Recorded:
     Args:
         file: ``cells/<tier>.yaml``.
         runs: folder of results.
-        kept: folder of the tables that ``asyncfl-lite record`` wrote, for each tier; a cell of which they hold more
-            runs than ``runs`` is read from them, without its table of updates. If None, ``runs`` alone counts.
+        kept: folder of the tables that ``asyncfl-lite record`` wrote, for each tier. A cell is read from these tables,
+            without its table of updates, if they hold more of its runs than ``runs`` does. If None, only ``runs`` is
+            read.
 
     Attributes:
         cells: every cell of the tier, by name.
         results: cell -> its finished runs, by seed; cells without any are absent.
         from_kept: the cells that were read from ``kept``.
-        outdated: cell -> ``stale`` (run with code whose meaning has changed since) or ``changed`` (of another
-            configuration), for cells of which such a run lies there; it counts as not run.
+        outdated: cell -> ``stale`` (run with code whose meaning has changed since) or ``changed`` (run with another
+            configuration), for cells that have such runs; these runs count as not run.
         tables: (paper, artefact) -> the printed table with ours beside it, kept by :func:`.tables.beside`.
     """
 
@@ -130,7 +131,7 @@ class Recorded:
                     "updates": int(numbers["client_updates"].mean()),
                     "mean staleness": round(numbers["mean_staleness"].mean(), 1),
                     "max staleness": int(numbers["max_staleness"].max()),
-                    "CPU s a run": round(np.mean([result.timing["cpu_seconds"] for result in results]), 1),
+                    "CPU s per run": round(np.mean([result.timing["cpu_seconds"] for result in results]), 1),
                 }
             )
         return pd.DataFrame(rows, dtype=object).fillna("")

@@ -39,12 +39,13 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
     """Return one row per recorded search of a study, with its size, its best combination and its scores.
 
     Args:
-        folder: of records; the package's own if None.
+        folder: folder of records; the package's own if None.
 
     Returns:
-        study, method, column ("tuned" or "printed"), combinations and runs that were tried, best (its settings), on an
-        edge (knobs whose best value is the smallest or largest tried), accuracy % (its mean over seeds of the last
-        five tests), worst % (of the worst combination; "diverged" if a run of one did), CPU minutes.
+        study, method, column ("tuned" or "printed"), combinations and runs (how many were tried), best (settings of the
+        best combination), on an edge (options whose best value is the smallest or largest tried), accuracy % (of the
+        best combination: mean over seeds of the last five tests), worst % (of the worst combination; "diverged" if any
+        run diverged), CPU minutes.
     """
     rows = []
     for search, tried in sorted(kept_in(of_studies(folder)).items()):
@@ -92,12 +93,12 @@ def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str
 def better_untuned(measured: Measured) -> pd.DataFrame:
     """Return the cells that are clearly more than a point better at the fixed server rate than when tuned.
 
-    A search is made in one regime, and other cells take its choice: where it does not suit them, they are here, and a
-    lead over such a cell in the column "tuned" says little.
+    A search is made in one setting, and other cells take its choice. Cells that this choice does not suit are listed
+    here; a lead over such a cell in the column "tuned" says little.
 
     Returns:
-        One row per cell, the worst first: cell, tuned % and :data:`.FIXED` % (mean accuracies), difference (tuned less
-        the other, points, with its interval and seeds).
+        One row per cell, the worst first: cell, tuned % and :data:`.FIXED` % (mean accuracies), difference (tuned minus
+        the other, in points, with its interval and seeds).
     """
     rows = []
     for cell in measured.twins:

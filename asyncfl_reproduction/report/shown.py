@@ -1,6 +1,6 @@
 """Styled tables for readers: printed numbers with ours below, claims with verdicts, and cells by name.
 
-A cell's path is the tooltip of what comes from it.
+The tooltip of a number or a name is the path of its cell.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def _titled(path: str, names: Names) -> str:
 def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
     """Return a table of :meth:`.Recorded.claims` as HTML, with the claims that were not run folded at the end.
 
-    A claim's comparisons are folded below its verdict. Where no cell behind it has a twin, the column that
-    :func:`.untuned` names for the paper is empty. A column :data:`RECORDED` of the table, with another
-    tier's verdicts, is shown as it is.
+    A claim's comparisons are folded below its verdict. If no cell behind it has a twin, the column that
+    :func:`.untuned` names for the paper is empty. If the table has the column :data:`RECORDED`, with another tier's
+    verdicts, it is shown as it is.
     """
     columns = {"ours": "detail"} | ({FIXED: f"{FIXED}, detail"} if FIXED in table else {})
     shown = pd.DataFrame({"claim": table["id"].map("<b>{}</b><br>".format) + table["artefact"].map(escape)})

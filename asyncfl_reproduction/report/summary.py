@@ -34,9 +34,10 @@ HEADLINES = [
      "FedRevive's virtual time to target, CIFAR-10"),
     ("FedRevive", "Table 1", {"dataset": "CIFAR-10", "method": "FedBuff", "metric": "virtual time to target"},
      "FedBuff's there"),
-    ("FedRevive", "Abstract; Table 1 caption", {"dataset": "CIFAR-10"}, "FedRevive's final accuracy above FedBuff's"),
-    ("KUIPER", "Fig. 3(b) caption", {"baseline": "FedBuff"}, "KUIPER's accuracy above FedBuff's, 12 devices, bias 1"),
-    ("KUIPER", "Fig. 3(b) caption", {"baseline": "Oort"}, "above Oort's there"),
+    ("FedRevive", "Abstract; Table 1 caption", {"dataset": "CIFAR-10"},
+     "FedRevive's lead over FedBuff in final accuracy"),
+    ("KUIPER", "Fig. 3(b) caption", {"baseline": "FedBuff"}, "KUIPER's lead over FedBuff, 12 devices, bias 1"),
+    ("KUIPER", "Fig. 3(b) caption", {"baseline": "Oort"}, "KUIPER's lead over Oort there"),
     ("FedADT", "Table I", {"dataset": "MNIST", "alpha": "0.1", "method": "FedADT"},
      "FedADT's virtual time to 90%, MNIST, α = 0.1"),
     ("FedADT", "Table I", {"dataset": "MNIST", "alpha": "0.1", "method": "FedBuff"}, "FedBuff's there"),
@@ -63,7 +64,8 @@ def verdicts(recorded: Recorded) -> pd.DataFrame:
 def headlines(recorded: Recorded) -> pd.DataFrame:
     """Return the papers' headline numbers with ours, tuned and at the fixed server rate.
 
-    The columns are paper, number, unit, printed, ours, verdict, :data:`.FIXED`, and the verdict of that.
+    The columns are paper, number, unit, printed, ours, verdict, :data:`.FIXED`, and the verdict at the fixed server
+    rate.
     """
     rows, tables, found = [], {}, ["ours", "verdict", FIXED, f"{FIXED}, verdict"]
     for paper, artefact, which, text in HEADLINES:
@@ -134,7 +136,7 @@ def methods(recorded: Recorded) -> pd.DataFrame:
 
 def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
     """Return the cells in :data:`SETTING` by method, grouped by the event that makes a version."""
-    kinds: dict[str, dict[str, str]] = {"rounds of all": {}, "a version an update": {}, "buffers and bursts": {}}
+    kinds: dict[str, dict[str, str]] = {"rounds": {}, "one update per version": {}, "buffers and bursts": {}}
     synchronous, single, buffered = kinds.values()
     for name, cell in recorded.cells.items():
         if name.startswith(f"methods/{SETTING}/"):
@@ -146,7 +148,7 @@ def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
 def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
     """Return the table of cells as HTML, in one fold for each table or figure that uses them.
 
-    Names stand for paths, which are tooltips; the cells that were not run are named at the end.
+    Cells are shown by name, with their paths as tooltips. The cells that were not run are listed at the end.
     """
     table = recorded.table()
     run = table["cell"].isin(list(recorded.results))
@@ -173,7 +175,7 @@ def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
     if not marked:
         return ""
     line = f"{len(marked)} of {len(recorded.results)} cells predict one class for everything, with some seeds or all"
-    why = "<p>Claims that rest on a cell of which most runs do are not decided: it did not train.</p>"
+    why = "<p>Claims that rest on a cell most of whose runs do so are not decided, because it did not train.</p>"
     return folded(line, why + as_list(marked))
 
 
@@ -184,7 +186,7 @@ def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
     lines = [f"{place(path)}: {names[path]} ({of[path]})" for path in there]
     if not lines:
         return ""
-    line = f"{len(lines)} of {len(recorded.results)} cells have borrowed rates: searched where these settings differ"
+    line = f"{len(lines)} of {len(recorded.results)} cells have borrowed rates, searched where these settings differ"
     return folded(line, "<p>Claims that rest on one of them are not decided.</p>" + as_list(lines))
 
 

@@ -40,12 +40,12 @@ def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
     """Return every printed number of a table or text, with our measurement beside it.
 
     Returns:
-        A table, made once for ``recorded``: the columns of the paper's setting that differ between its rows,
-        ``metric``, ``unit``, ``paper``, then of ours the text (``ours``), ``verdict`` (whether ours stands on the
-        printed side of the reference row, or of zero for a gain; empty where there is nothing to compare), ``cell``,
-        where it is from, and ``seeds``, over how many it is. The same four of :data:`.FIXED` follow, empty where
-        no cell behind a number has a twin whose server settings are fixed. Ours is "not run" where there is
-        nothing, "not measured" where there cannot be.
+        A table, made once for ``recorded``. Its first columns are the settings that differ between the table's rows,
+        ``metric``, ``unit`` and ``paper``. Then come four columns for our number: ``ours`` (the number as text),
+        ``verdict`` (whether it is on the printed side of the reference row, or of zero for a gain; empty if there is
+        nothing to compare), ``cell`` (its source) and ``seeds`` (their number). The same four columns follow for
+        :data:`.FIXED`; they are empty if no cell behind a number has a twin with fixed server settings. Our number is
+        "not run" if there is none, and "not measured" if there cannot be one.
     """
     if (paper, artefact) not in recorded.tables:
         recorded.tables[paper, artefact] = _beside(recorded, paper, artefact)
@@ -99,7 +99,7 @@ def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
         return f"{value:.4f}"
     if row["unit"] == "%" or "points" in str(row["unit"]):
         return f"{value:.2f}"
-    whole = abs(value) >= min(1000, 10**digits)  # beyond its digits, g writes powers of ten
+    whole = abs(value) >= min(1000, 10**digits)  # with more digits, g would write powers of ten
     return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
 
 
@@ -159,9 +159,10 @@ def _same_side(
 ) -> str:
     """Return the verdict on our number against the reference: level, on the printed side, or on the other side.
 
-    Within ± ``bound`` is level; times, which have none, are level within 5 % of the reference.
-    Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
-    A printed NaN is a target that was never reached. What was simulated without training has no spread over seeds.
+    A difference within ± ``bound`` is level; times, which have no bound, are level within 5 % of the reference. If most
+    runs of either side predict one class for every input, the verdict is ``did not train``
+    (:meth:`Measured.is_constant`). A printed NaN is a target that was never reached. Numbers that were simulated
+    without training are judged without an interval, because they have no spread over seeds.
     """
     if ours.values is None or reference.values is None:
         return ""
@@ -189,10 +190,10 @@ def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") ->
     """Lay out a table of :func:`beside` as in the paper, with two or three lines per row: paper, tuned, untuned.
 
     Args:
-        table: what :func:`beside` returned.
-        paper: whose.
-        artefact: which.
-        value: what to fill the rows with in place of the numbers: ``verdict``, ``cell`` or ``seeds`` of ours.
+        table: a table from :func:`beside`.
+        paper: the paper's name.
+        artefact: name of the table or figure.
+        value: what to fill in instead of the numbers: ``verdict``, ``cell`` or ``seeds`` of our numbers.
     """
     rows, columns, *_ = layout(paper, artefact)
     if not rows:
@@ -208,7 +209,7 @@ def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") ->
     order = [tuple(row) for row in table[rows].drop_duplicates().to_numpy()]
     heads = [tuple(row) for row in table[kept].drop_duplicates().to_numpy()]
     first = [head[0] for head in heads]
-    heads.sort(key=lambda head: first.index(head[0]))  # what the first of two names belongs together
+    heads.sort(key=lambda head: first.index(head[0]))  # keeps columns together that share the first of two names
     wide = pd.concat(parts).pivot(index=[*rows, "of"], columns=kept, values="text")
     wide = wide.reindex([(*row, of) for row in order for of in lines])
     return wide.reindex(columns=[head if len(kept) > 1 else head[0] for head in heads]).fillna("")
@@ -217,7 +218,8 @@ def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") ->
 def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
     """Return the lines that each printed number has in a table of :func:`beside`, with their headings.
 
-    Ours untuned is there where it is due for one of the numbers, named as :func:`.untuned` names it for the paper.
+    The line for our untuned number exists if at least one number has a cell with a twin; its heading is the name from
+    :func:`.untuned`.
     """
     if not table[FIXED].any():
         return {PAPER: PAPER, OURS: OURS}

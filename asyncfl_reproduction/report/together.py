@@ -32,11 +32,11 @@ class Lead(NamedTuple):
     """A paper's printed lead over FedBuff, and the two cells that measure it here.
 
     Attributes:
-        title: where it is.
-        printed: the paper's, in points; None where it prints no number.
-        kind: of the evidence, one of :data:`MARKS`.
+        title: the setting's name.
+        printed: the paper's lead in points; None if it prints no number.
+        kind: kind of evidence, one of :data:`MARKS`.
         ours: the method's cell.
-        fedbuff: the cell beside it.
+        fedbuff: FedBuff's cell.
     """
 
     title: str
@@ -80,7 +80,7 @@ def _by_seed(kind: str, cells: list[str], folder: Path) -> list[pd.Series] | Non
 def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:
     """Return the method's accuracy minus FedBuff's, seed by seed; None if it is not recorded.
 
-    In a paper's own cell FedBuff's tuned rate is the one of :data:`RATES` that is best with the first seed.
+    In a paper's own cell, FedBuff's tuned rate is the one in :data:`RATES` that is best with the first seed.
     """
     if lead.kind != EXACT:
         found = _by_seed(lead.kind, [cell + TWIN * (not tuned) for cell in (lead.ours, lead.fedbuff)], folder)
@@ -98,10 +98,11 @@ def together(folder: Path | None = None) -> pd.DataFrame:
     """Return every lead that is recorded, at FedBuff's server rate of 1 and tuned.
 
     Args:
-        folder: of records; the package's own if None.
+        folder: folder of records; the package's own if None.
 
     Returns:
-        One row for each lead and way: title, printed (points), kind, tuned, method, mean, low, high (points), seeds.
+        Up to two rows for each lead, one at rate 1 and one tuned: title, printed (points), kind, tuned, method, mean,
+        low, high (points), seeds.
     """
     rows = []
     for lead in LEADS:
@@ -119,7 +120,7 @@ def draw_together(table: pd.DataFrame) -> Figure:
     """Draw each lead: a bar for the paper's own, a hollow mark for ours at rate 1, and a filled one for ours tuned.
 
     Args:
-        table: as :func:`together` returns it.
+        table: the table from :func:`together`.
     """
     titles = list(dict.fromkeys(table["title"]))
     figure = Figure(figsize=(8.4, 0.62 * len(titles) + 1.3), layout="constrained")

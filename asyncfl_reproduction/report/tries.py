@@ -1,6 +1,6 @@
 """The gain from tuning, as the best accuracy that a method is expected to have found after a number of tries.
 
-Tuning is a price. Which of a grid's combinations somebody tries first is chance, so the curve is the mean over all
+Tuning costs computing time. Which of a grid's combinations is tried first is chance, so the curve is the mean over all
 orders (Dodge et al., "Show your work", 2019), from the runs with the search's first seed.
 """
 
@@ -33,10 +33,10 @@ def expected_best(accuracies: np.ndarray) -> np.ndarray:
     """Return, for each k, the mean of the largest of k values drawn without replacement.
 
     Args:
-        accuracies: ``(n,)``, of all tries.
+        accuracies: ``(n,)`` accuracies of all tries.
 
     Returns:
-        ``(n,)`` for k = 1, 2, …, n; the last is the largest of all.
+        ``(n,)`` means for k = 1, 2, …, n; the last is the largest accuracy of all.
 
     >>> expected_best(np.array([0.2, 0.8, 0.5])).round(2).tolist()
     [0.5, 0.7, 0.8]
@@ -50,8 +50,8 @@ def tries(cells: list[Cell], folder: Path | None = None) -> pd.DataFrame:
     """Return the best accuracy that each search in the column "tuned" is expected to find, by number of tries.
 
     Args:
-        cells: of a tier, in whose order methods come.
-        folder: of records; the package's own if None.
+        cells: a tier's cells; methods come in their order.
+        folder: folder of records; the package's own if None.
 
     Returns:
         One row for each search and number of tries: study, cell, tries, accuracy (a fraction, on validation samples).
@@ -78,7 +78,7 @@ def draw_tries(table: pd.DataFrame) -> Figure | None:
     """Draw accuracy against tries, with a panel per study and a line per method; None if nothing was searched.
 
     Args:
-        table: as :func:`tries` returns it.
+        table: the table from :func:`tries`.
     """
     studies = table["study"].unique()
     if not len(studies):

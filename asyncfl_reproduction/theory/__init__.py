@@ -1,8 +1,8 @@
 """Twelve checks of theory, T1 to T12: printed statements of the papers, and invariants of this package.
 
 A check is a function without arguments that returns a :class:`Check`: the statement in other words with its equation
-number, numbers beside bounds, and a verdict that follows from them. Wherever a method is involved, it is the
-package's own code that runs.
+number, numbers with their bounds, and a verdict that follows from them. Wherever a method is involved, the package's
+own code runs.
 
 >>> from asyncfl_reproduction.theory import CHECKS
 >>> CHECKS["T11"]().verdict
@@ -69,6 +69,6 @@ def check_all(checks: Iterable[Check] | None = None) -> pd.DataFrame:
     """Run every check, which takes about 15 seconds on one core, and return one row for each.
 
     Args:
-        checks: results to tabulate in place of running all.
+        checks: results to tabulate; by default all checks are run.
     """
     return as_table([check() for check in CHECKS.values()] if checks is None else checks)

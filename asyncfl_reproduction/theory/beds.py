@@ -1,8 +1,9 @@
 """Test beds, which are objectives with known constants that the package's own code trains and aggregates.
 
-Quadratics F_i(x) = L/2 ‖x - c_i‖² have L exactly, a heterogeneity σ_g² = L² Var(c) that is the same everywhere, and
-an optimum at the mean of the c_i. Bumps have disjoint supports: their heterogeneity depends on where one looks.
-A vector's coordinates serve as independent repetitions: the methods that are used so act on each alone.
+Quadratics F_i(x) = L/2 ‖x - c_i‖² have exactly the smoothness L, a heterogeneity σ_g² = L² Var(c) that is the same
+everywhere, and an optimum at the mean of the c_i. Bumps have disjoint supports, so their heterogeneity depends on the
+point. A vector's coordinates serve as independent repetitions, because the methods used in this way act on each
+coordinate alone.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | 
     Args:
         start: any shape, one model or many.
         gradient: ``(x, step) -> gradient`` of the same shape.
-        lr: local learning rate η_l, or one for every entry of ``start``.
-        steps: K.
+        lr: local learning rate η_l, or one rate for every entry of ``start``.
+        steps: number of steps K.
     """
     step = make_optimiser(LocalTraining(steps=steps), start, lr)
     x = start.clone()
@@ -77,9 +78,9 @@ def feed(method: Algorithm, deltas: Iterable[Tensor], start_version: int | None 
 
     Args:
         method: a started method.
-        deltas: ``(d,)`` each.
-        start_version: what they started from; by default the version that the method has when each arrives.
-        more: further fields of :class:`Update`, a sequence having one value a client.
+        deltas: the clients' deltas, ``(d,)`` each.
+        start_version: the version from which the clients started; by default the method's version when each arrives.
+        more: further fields of :class:`Update`; a sequence has one value per client.
     """
     for client, delta in enumerate(deltas):
         version = method.version if start_version is None else start_version
@@ -102,14 +103,14 @@ def race(
     """Run clients of fixed speed on ½(x - c_i)² with one gradient step per job, and keep every client busy.
 
     Args:
-        name: of the method; ``settings`` are its own.
-        durations: of one job of each client.
-        centres: c_i.
-        x0: where the model starts.
-        lr: η_l.
-        versions: how long.
+        name: name of the method.
+        durations: duration of a job of each client.
+        centres: the clients' optima c_i.
+        x0: the initial model.
+        lr: local learning rate η_l.
+        versions: number of versions.
         redispatch: ``before_agg`` or ``after_agg``; by default the method's own.
-        settings: of the method.
+        settings: the method's settings.
 
     Returns:
         The model after every arrival, ``(arrivals,)``.
@@ -138,13 +139,13 @@ class Bumps:
     """N clients in one dimension, whose gradients are bumps of height A and half-width w that do not overlap.
 
     ∇F_i(x) = ± A cos²(π (x - p_i) / 2w) within w of p_i, and 0 elsewhere. At every x at most one client has a
-    gradient, so the mean square distance from ∇f is at most σ_g² = A² (N - 1) / N² everywhere; but at the points
-    p_i, each client at its own, it is N - 1 times as much. Versions at all peaks can come about: with the right
-    server rate each client's update carries FedBuff's model from its own peak to the next.
+    gradient, so the mean square distance from ∇f is at most σ_g² = A² (N - 1) / N² everywhere. But if each client is at
+    its own peak p_i, it is N - 1 times as large. Versions at all these peaks can occur: with the right server rate,
+    each client's update moves FedBuff's model from its own peak to the next.
 
     Args:
-        clients: N.
-        alternate: give every other client a negative bump, so that the N of them cancel (N even).
+        clients: number of clients N.
+        alternate: whether every other client has a negative bump, so that the N bumps cancel (N even).
     """
 
     height = width = 1.0
@@ -156,7 +157,7 @@ class Bumps:
             self.signs[1::2] = -1
         self.smoothness = self.height * np.pi / (2 * self.width)
         self.variance = self.height**2 * (clients - 1) / clients**2
-        self.largest_variance = self.height**2 * (1 - 1 / clients) ** 2  # of one client, at its peak
+        self.largest_variance = self.height**2 * (1 - 1 / clients) ** 2  # for one client, at its peak
 
     def gradients(self, x: Tensor, peaks: Tensor | None = None, signs: Tensor | None = None) -> Tensor:
         """Return ∇F_i at ``x`` for all N clients, or for the clients with the given peaks and signs."""

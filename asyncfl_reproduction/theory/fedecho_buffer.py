@@ -16,8 +16,8 @@ def every_buffer(deltas: Tensor, size: int) -> Tensor:
     """Return FedBuff's step for every possible buffer of ``size`` different clients.
 
     Args:
-        deltas: ``(N,)`` or ``(N, trials)``, one for each client.
-        size: M.
+        deltas: ``(N,)`` or ``(N, trials)``, with one row for each client.
+        size: buffer size M.
 
     Returns:
         ``(buffers, …)``; their mean is the expectation under uniform sampling without replacement (Assumption 4.4).
@@ -34,7 +34,7 @@ def mean_square_step(deltas: Tensor, size: int, noise: float = 0.0) -> float:
     Args:
         deltas: ``(N,)`` the clients' expected updates.
         size: M.
-        noise: variance that each update has on top, independently.
+        noise: variance of the independent noise in each update.
     """
     count = len(deltas)
     between = float(deltas.var(correction=0)) * (count - size) / (size * (count - 1)) if size < count else 0.0
@@ -75,12 +75,12 @@ def quadratic_sides(
 
     Args:
         centres: ``(N,)`` c_i.
-        points: ``(N,)`` what each client starts from.
+        points: ``(N,)`` the points from which the clients start.
         size, steps, lr: M, K, η_l.
         noise: σ_l, standard deviation of Gaussian noise on every gradient.
     """
     keep = 1 - lr
-    moved = 1 - keep**steps  # of the way to its centre
+    moved = 1 - keep**steps  # share of the way to its centre
     own = noise**2 * sum((lr * keep**j) ** 2 for j in range(steps))
     in_sum = noise**2 * sum((1 - keep**j) ** 2 for j in range(1, steps))  # noise of Σ_k ∇F_i
     total = float((moved / lr * (points - centres)).sum()) ** 2 + len(centres) * in_sum
@@ -95,7 +95,7 @@ def bump_sides(clients: int, size: int, steps: int = 5, *, each: bool = False) -
 
     Args:
         clients, size, steps: N (even), M, K.
-        each: take for σ_g² what bounds every client's distance from ∇f, in place of Assumption 4.2's mean.
+        each: whether σ_g² is a bound on every client's squared distance from ∇f, instead of Assumption 4.2's mean.
     """
     bumps = Bumps(clients, alternate=True)
     lr = 1e-2 / (8 * steps * bumps.smoothness)

@@ -25,15 +25,15 @@ def distillation_gradient(
 ) -> Tensor:
     """Return the ``(d,)`` gradient along which FedEcho's server distils.
 
-    The server gets one update from each teacher, with a server rate of 0, so that all that moves the model is one
-    unclipped SGD step of rate 1 over all inputs (Eqs. 2 to 4).
+    The server gets one update from each teacher and has a server rate of 0, so the model is moved only by one unclipped
+    SGD step of rate 1 over all inputs (Eqs. 2 to 4).
 
     Args:
-        model: student's and teachers' architecture.
+        model: architecture of the student and the teachers.
         student: ``(d,)`` parameters.
         teachers: ``(N, d)`` parameters.
         inputs: ``(n, …)`` the unlabelled set.
-        how: ``logits`` (Alg. 1) or ``probs`` (App. B): what of the teachers is averaged.
+        how: the teachers' outputs that are averaged: ``logits`` (Alg. 1) or ``probs`` (App. B).
         alpha: α_min and α_max; (1, 1) is pure KL, as in App. B.
     """
     settings = {"distill_opt": "sgd", "distill_lr": 1.0, "distill_unit": "steps", "distill_q": 1, "clip": None}
@@ -82,7 +82,7 @@ def check_t1() -> Check:
     """Check T1, FedEcho's Eq. 8 for linear softmax: ∇f_d = ∇f(x) - (1/N) Σ ∇f(x_i).
 
     Returns:
-        Largest differences between coordinates; 0 is the bound.
+        Largest differences between coordinates, which should be 0.
     """
     g = linear_gradients()
     right = g["Eq. 8"]
@@ -115,8 +115,8 @@ def check_t1() -> Check:
 def network_gradients(seed: int = 0) -> dict[str, Tensor]:
     """Return T2's ``(d,)`` gradients for a 3-4-3 tanh network and three random teachers.
 
-    Eq. 13 is written out: the student's Jacobian times the difference of the loss's derivatives in the logits. The
-    finite differences are of the loss itself.
+    Eq. 13 is computed directly, as the student's Jacobian times the difference of the loss's derivatives in the logits.
+    The finite differences are taken of the loss itself.
     """
     generator = torch.Generator().manual_seed(seed)
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)).double()

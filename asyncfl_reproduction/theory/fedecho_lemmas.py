@@ -17,9 +17,9 @@ def drift_sides(clients: int, steps: int = 5) -> dict[str, float]:
     """Return, for T4's bumps, the squared distance that clients drift in K steps, and the bounds on this distance.
 
     Returns:
-        ``each`` and ``bound``: both sides of Eq. 22, every client from its own peak; ``bound with N``: the same with
-        N σ_g²; ``one`` and ``its bound``: client 0 from its peak (Eq. 27); ``common`` and ``its mean bound``: the
-        mean over clients that all start there (Lemma D.2).
+        ``each`` and ``bound``: both sides of Eq. 22, with every client starting at its own peak. ``bound with N``: the
+        bound with N σ_g². ``one``: the drift of client 0 from its peak (Eq. 27). ``common``: the mean drift of clients
+        that all start there (Lemma D.2). ``bound at one point``: the bound on these two.
     """
     bumps = Bumps(clients)
     lr = 1e-2 / (8 * steps * bumps.smoothness)
@@ -79,7 +79,8 @@ def _ratio(sides: dict[str, float], left: str) -> float:
 def distilled_distance(optimiser: str, steps: int = 10, clip: float = 5.0, rate: float = 3e-6) -> tuple[float, int]:
     """Return ‖x̂_q - x̂‖² after Q full-batch steps of FedEcho's distillation, and the number of parameters.
 
-    The student is linear softmax, 100 inputs and 10 classes; inputs are large, so that every gradient is clipped.
+    The student is a linear softmax model with 100 inputs and 10 classes. Its inputs are large, so that every gradient
+    is clipped.
     """
     rng = stream(0, "theory T5")
     model = VectorModel(nn.Linear(100, 10, bias=False, dtype=torch.float64))
@@ -114,7 +115,7 @@ def clipped_mean(gradients: Tensor, largest: float = 5.0) -> float:
 def resnet_parameters() -> int:
     """Return d of ResNet-18 for 10 classes, FedEcho's model on CIFAR-10."""
     spec = MODELS.get("resnet")(width=64, blocks="resnet18", norm="batch")
-    with torch.device("meta"):  # shapes alone
+    with torch.device("meta"):  # only shapes
         return VectorModel(spec.build((3, 32, 32), 10)).num_parameters
 
 
@@ -122,7 +123,7 @@ def check_t5() -> Check:
     """Check T5, FedEcho's Lemma D.3 (Eqs. 35, 36): E‖x̂_q - x̂‖² ≤ 5 η_d² Q (σ_d² + 2 Q ν²).
 
     Returns:
-        Squared distances beside the bound; then the pieces of the proof.
+        Squared distances with their bound, then the steps of the proof.
     """
     adam, d = distilled_distance("adam")
     sgd, _ = distilled_distance("sgd")

@@ -27,8 +27,8 @@ class Fleet:
     Attributes:
         clients, size, steps: N, M, K.
         noise: σ_l.
-        oldest: largest staleness; an entry's is drawn uniformly from 0 to it.
-        x0: where the model starts.
+        oldest: largest staleness; each update's staleness is drawn uniformly from 0 to this number.
+        x0: the initial model.
     """
 
     clients: int = 20
@@ -64,11 +64,11 @@ class Fleet:
     def chosen(self, skews: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw ``(M, d)`` clients without replacement, as one buffer for each of ``(d,)`` skews.
 
-        A skew says how many times as likely as the others the upper half of the clients is; 1 is Assumption 4.4.
+        With a skew of s, clients in the upper half are s times as likely as the others; 1 is Assumption 4.4.
         """
         upper = np.arange(self.clients) >= self.clients / 2
         keys = rng.standard_exponential((len(skews), self.clients)) / np.where(upper, skews[:, None], 1.0)
-        return np.argpartition(keys, self.size, axis=1)[:, : self.size].T  # the smallest keys: odds as wanted
+        return np.argpartition(keys, self.size, axis=1)[:, : self.size].T  # the smallest keys have the wanted odds
 
 
 def follow(server: Algorithm, fleet: Fleet, rates: Tensor, skews: np.ndarray, length: int, seed: int = 0) -> np.ndarray:
@@ -78,9 +78,9 @@ def follow(server: Algorithm, fleet: Fleet, rates: Tensor, skews: np.ndarray, le
         server: a started method of buffer M that acts on each coordinate alone.
         fleet: the clients.
         rates: ``(d,)`` local learning rate of each coordinate.
-        skews: ``(d,)`` how uneven its arrivals are, as :meth:`Fleet.chosen` takes them.
-        length: T.
-        seed: of arrivals, staleness and noise.
+        skews: ``(d,)`` skew of each coordinate's arrivals, as in :meth:`Fleet.chosen`.
+        length: number of versions T.
+        seed: seed of arrivals, staleness and noise.
 
     Returns:
         ``(T, d)`` the squared gradient of f in each coordinate, before each version.
@@ -113,11 +113,12 @@ def mean_gradients(
     FedBuff acts on each coordinate alone, so one run holds ``seeds`` repetitions for each T and each skew.
 
     Args:
-        lengths: T, in versions.
-        skews: how uneven arrivals are, as :meth:`Fleet.chosen` takes them.
-        seeds: repetitions.
-        seed: of all of them.
-        until: stop after so many versions, which leaves longer T out and all others as they are; by default never.
+        lengths: values of T, in versions.
+        skews: skews of the arrivals, as in :meth:`Fleet.chosen`.
+        seeds: number of repetitions.
+        seed: seed of all repetitions.
+        until: number of versions after which to stop; longer T are left out, and the others are not changed. By
+            default all T are run.
         fleet: the clients, their buffer and their staleness; by default T6's.
 
     Returns:
@@ -173,14 +174,14 @@ def with_random_teachers(
     """Run FedEcho with random teachers on T6's clients, and FedBuff on the same arrivals.
 
     Args:
-        length: T.
-        steps: Q.
-        clip: ν.
+        length: number of versions T.
+        steps: number of distillation steps Q.
+        clip: clipping threshold ν.
         rate: η_d; by default the theorem's for this T.
 
     Returns:
-        The mean squared gradient with distillation and without, in six coordinates together; and T Q η_d ν, the
-        farthest that distillation can have moved the model in all.
+        The mean squared gradient with distillation and without, summed over six coordinates; and T Q η_d ν, the longest
+        distance over which distillation can have moved the model in all.
     """
     fleet = Fleet()
     x0 = torch.full((6,), fleet.x0, dtype=torch.float64)
@@ -201,12 +202,12 @@ def with_random_teachers(
 def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: bool = True) -> float:
     """Return the effect of random teachers in long runs, divided by their effect in short runs.
 
-    Their effect is the relative difference of FedEcho's mean squared gradient from FedBuff's. The theorem lets it
-    fall at least as T^-1/2, as do its other terms.
+    Their effect is the relative difference between FedEcho's mean squared gradient and FedBuff's. By the theorem it
+    falls at least as fast as T^-1/2, like the other terms.
 
     Args:
         lengths: the shorter T and the longer one.
-        shrinking: whether η_d is the theorem's for each T; if not, it stays that of the shorter one.
+        shrinking: whether η_d is the theorem's for each T; if not, the shorter T's η_d is used for both.
     """
     first = Fleet().distill_rate(lengths[0], 2)
     changed = []
@@ -220,12 +221,14 @@ def check_t6(means: pd.DataFrame | None = None) -> Check:
     """Check T6, FedEcho's Theorem 4.5 (Eq. 5): the mean squared gradient falls as T^-1/2.
 
     Args:
-        means: what :func:`mean_gradients` has returned; by default it runs now, which takes the check's time.
+        means: the result of :func:`mean_gradients`; by default it is computed now, which takes most of the check's
+            time.
 
     Returns:
-        Slopes of log mean squared gradient over log T from the second length on (-½ is the rate), the same with other
-        M and other staleness and over M, where a steeper fall is within the bound; what random teachers change; and
-        where two clients of speed 10:1 lead FedBuff and CA²FL (0 is the optimum, 9/11 the mean over arrivals).
+        Slopes of log mean squared gradient over log T from the second length on (-½ is the rate). Slopes with other M,
+        with other staleness, and over M, for which a steeper fall satisfies the bound, too. The effect of random
+        teachers. The models to which two clients with speeds 10:1 lead FedBuff and CA²FL (0 is the optimum, 9/11 the
+        mean over arrivals).
     """
     means = mean_gradients() if means is None else means
     uniform, skewed = means[1.0], means[10.0]

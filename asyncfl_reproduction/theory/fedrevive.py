@@ -13,9 +13,9 @@ def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float
 
     Args:
         x: the global model.
-        start: what the client started from, x_{t_i}.
-        delta: its update.
-        rate: η_s.
+        start: the model from which the client started, x_{t_i}.
+        delta: the client's update.
+        rate: server learning rate η_s.
     """
     settings = {"beta_family": "constant", "beta_constant": 0.0}
     added = started("afl_dw", vector(x), server_lr=rate, **settings)
@@ -27,7 +27,7 @@ def check_t11() -> Check:
     """Check T11, FedRevive's Appendix H, which writes an aggregation step as a mixture with the client's model.
 
     Returns:
-        The two forms' next models, and their difference beside η (x_t - x_{t_i}).
+        The next models of the two forms, and their difference compared with η (x_t - x_{t_i}).
     """
     added, mixed = both_forms(1.5, 1.0, 0.4, 0.1)
     fresh = both_forms(1.5, 1.5, 0.4, 0.1)

@@ -20,8 +20,9 @@ SYNCHRONOUS = ("fedavg", "fedavgm", "fedadam", "fedprox")
 def staleness_expected(in_flight: int, buffer_size: int, redispatch: str) -> float:
     """Return the long-run mean staleness if A jobs are always in flight and a version takes M updates.
 
-    Every version ages every job in flight by one, and every M arrivals make one; where the reporter is sent the new
-    version (``after_agg``) its job is not aged: (A - 1)/M, otherwise A/M.
+    Every version makes every job in flight one version older, and every M arrivals make a version. If the client that
+    reports is sent the new version (``after_agg``), its job does not age, so the mean is (A - 1)/M; otherwise it is
+    A/M.
     """
     return (in_flight - (redispatch == "after_agg")) / buffer_size
 
@@ -123,7 +124,7 @@ def check_t12() -> Check:
     """Check T12 on the package's engine and methods: staleness, equivariance, renumbering, fixed point and η_l = 0.
 
     Returns:
-        Mean staleness beside its identity (Little's law), then distances that must be 0.
+        Mean staleness compared with its identity (Little's law), then distances that must be 0.
     """
     fleets = {
         "FedEcho": (25, 5, "before_agg"),

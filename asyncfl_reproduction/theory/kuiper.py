@@ -1,7 +1,7 @@
 """Checks T7 to T10, which test KUIPER's convergence analysis (§3.2, Appendix I) and its relation to Algorithm 1.
 
-The proof's iteration is FedBuff's: w ← w - η_g mean(Δ), with Δ = old minus new. The package's FedBuff, whose deltas
-are new minus old, is that; ``K`` of the paper is the buffer size M here.
+The proof's iteration is FedBuff's: w ← w - η_g mean(Δ), with Δ = old minus new. The package's FedBuff does the same,
+with deltas that are new minus old. The paper's ``K`` is the buffer size M here.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def mean_square_gradient(centres: Tensor, x: float, noise: float) -> float:
 def check_t7() -> Check:
     """Check T7, KUIPER's Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G).
 
-    It leaves out all that makes the method KUIPER: bursts, staleness, the reward, and the mixing of models. T8 to T10
-    are about these. It is checked where G is known, on a bounded region.
+    The lemma leaves out everything that distinguishes KUIPER: bursts, staleness, the reward, and the mixing of models.
+    T8 to T10 are about these. The lemma is checked on a bounded region, where G is known.
 
     Returns:
-        The mean square of a sampled gradient, exact and sampled, beside the bound and beside σ_l² + G.
+        The mean square of a stochastic gradient, exact and sampled, compared with the bound and with σ_l² + G.
     """
     centres, noise, x = vector(-1, 1), 0.25, 1.0
     largest = float((x - centres).square().max())
@@ -96,7 +96,7 @@ def sampled_mean(global_lr: float, local_lr: float, length: int, x0: float, chai
         global_lr, local_lr: η_g and η_l.
         length: T.
         x0: w_0.
-        chains: repetitions, one a coordinate.
+        chains: number of repetitions, one per coordinate.
     """
     rng = stream(0, "theory T8")
     server = started("fedbuff", torch.full((chains,), x0, dtype=torch.float64), server_lr=global_lr)
@@ -118,7 +118,7 @@ def check_t8() -> Check:
     """Check T8, KUIPER's bound on the mean squared gradient (Theorem 1, Corollary 1, and rate; Eqs. 5, 6, 8, 9).
 
     Returns:
-        Mean squared gradients beside the bound: F_i = ½ (w ∓ 1)², so L = σ_g² = 1 and G = 4 on [-1, 1].
+        Mean squared gradients compared with the bound, for F_i = ½ (w ∓ 1)², so that L = σ_g² = 1 and G = 4 on [-1, 1].
     """
     setting = {"smooth": 1.0, "spread": 1.0, "largest": 4.0}
     wide, narrow = sampled_mean(100.0, 0.01, 1000, 1.0, 2), exact_mean(0.01, 1e6, 0.0, 1.0)
@@ -164,7 +164,8 @@ def check_t9() -> Check:
     """Check T9, KUIPER's Assumption 4: ‖∇F(w) - ∇F(w')‖² ≤ L ‖w - w'‖², where the proof needs L².
 
     Returns:
-        The mean squared gradient beside Eq. 9: F = w²/4, which meets the assumption with L = 1/4, its true L is 1/2.
+        The mean squared gradient compared with Eq. 9, for F = w²/4, which meets the assumption with L = 1/4, although
+        its true L is 1/2.
     """
     stuck, end = gentle_parabola(400.0)
     slower, _ = gentle_parabola(200.0)
@@ -220,7 +221,7 @@ def check_t10() -> Check:
     """Check T10, which asks whether KUIPER's theorem and Algorithm 1 describe the same iteration with the same limit.
 
     Returns:
-        Models after a version of KUIPER beside FedBuff's with η_g = β_t; then what the limits are.
+        Models after a version of KUIPER, compared with FedBuff's with η_g = β_t; then the limits.
     """
     deltas, here, stale, beta = vector(-0.2, 0.4), vector(1, 1), vector(1, 3), 0.7
     buffered = one_version("fedbuff", deltas, here, math.nan, server_lr=beta)

@@ -17,10 +17,10 @@ def bound_figure(step: float = 0.1, x0: float = 0.0) -> Figure:
 
     Args:
         step: η_l = η_g η_l, in (0, 1).
-        x0: the first model.
+        x0: the initial model.
     """
     lengths = np.unique(np.geomspace(1, 1e6, 2001).round())
-    largest = (1 + max(1.0, abs(x0))) ** 2  # G on what the model can reach
+    largest = (1 + max(1.0, abs(x0))) ** 2  # G on the region that the model can reach
     exact = [exact_mean(step, t, x0, 1.0) for t in lengths]
     printed = np.array([corollary_1(x0**2 / 2, 1.0, step, t, 1.0, 1.0, largest) for t in lengths])
     use_style()

@@ -32,10 +32,10 @@ class Case:
             ``repaired`` (the statement itself was changed), or ``aside`` (decides nothing: an assumption is dropped,
             or the paper says nothing about this setting).
         what: the setting, in words.
-        measured: what was computed.
-        relation: how it should stand to ``bound``.
-        bound: the statement's right-hand side, or the number that should come out.
-        tolerance: how far it may miss, absolutely.
+        measured: the computed number.
+        relation: the relation that it should have to ``bound``.
+        bound: the statement's right-hand side, or the expected number.
+        tolerance: the absolute tolerance.
     """
 
     kind: Literal["as printed", "with the condition", "repaired", "aside"]
@@ -60,13 +60,13 @@ class Check:
 
     Attributes:
         id: ``T1`` to ``T12``.
-        paper: FedEcho, KUIPER, FedRevive, or the package, for what its own engine must keep.
+        paper: FedEcho, KUIPER or FedRevive; or the package, for the invariants of its own engine.
         where: equation, lemma or assumption.
-        statement: what is printed there, in other words.
-        cases: the settings tried.
-        condition: what must hold as well for the statement to hold.
-        counterexample: where it fails, if it does.
-        repair: what to print in its place, or how to use it.
+        statement: the printed statement in other words.
+        cases: the settings in which it was tested.
+        condition: the additional condition under which the statement holds.
+        counterexample: a setting in which it fails, if there is one.
+        repair: what should be printed instead, or how to use the statement.
     """
 
     id: str
@@ -82,8 +82,8 @@ class Check:
     def verdict(self) -> str:
         """Verdict from the cases alone: ``holds``, ``holds under an unprinted condition`` or ``false``.
 
-        A statement holds if it does in every case as printed. If not, it holds under a condition where unchanged it
-        does so in every case with the condition, and is false where it had to be changed, or nothing saved it.
+        A statement holds if it holds in every case as printed. Otherwise it holds under a condition if, unchanged, it
+        holds in every case with the condition. It is false if it had to be changed, or if no condition saves it.
         """
         if all(case.holds for case in self.of(AS_PRINTED)):
             return HOLDS
@@ -116,7 +116,7 @@ class Check:
         """Return the case whose description is this text or begins with it.
 
         Raises:
-            ConfigError: when none or several do.
+            ConfigError: if there is no such case, or more than one.
         """
         found = [case for case in self.cases if case.what == what]
         found = found or [case for case in self.cases if case.what.startswith(what)]

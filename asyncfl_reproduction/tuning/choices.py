@@ -16,7 +16,8 @@ from asyncfl_reproduction.tuning.outcomes import METRIC, of_cells, rows_of
 def choice_of(rows: Iterable[Mapping[str, Any]], file: ColumnOfGrids) -> dict[str, Any] | None:
     """Return the best combination from a search's rows, or None if the search has not ended.
 
-    At its end as many combinations as the last stage keeps have been run with all seeds; the best has the highest mean.
+    A search has ended when as many combinations as the last stage keeps have been run with all seeds. The best of these
+    has the highest mean.
     """
     seeds = len(file.seeds) + sum(len(stage.seeds) for stage in file.stages)
     accuracies: dict[str, list[float]] = {}

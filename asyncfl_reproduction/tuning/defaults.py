@@ -31,7 +31,7 @@ def searched() -> dict[str, Any]:
             if name.startswith(study + "/")
         )
         methods = sorted(method for method, _, column in searches if column == "tuned")
-        own = [method for method in methods if "-" not in method]  # others are controls, such as fedecho-noise
+        own = [method for method in methods if "-" not in method]  # other names are controls, such as fedecho-noise
         found[task] = {"study": study, "methods": {method: chosen(study, method) for method in own}}
     return found
 

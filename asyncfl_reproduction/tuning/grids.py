@@ -1,9 +1,9 @@
 """Grids of settings to try for a cell, by method, read from ``cells/grids.yaml`` and checked.
 
-A cell that names a set of grids (``search: fedecho-images``) has a search of its own: its configuration, with each
-combination of its method's grid, scored on validation samples. So what it is tuned with was searched just where it is
-used. Every method has as many tries as every other, and they are spent in the same way: all combinations with one seed,
-the best of them with more.
+A cell that names a set of grids (``search: fedecho-images``) has its own search: its configuration is run with each
+combination of its method's grid, and scored on validation samples. So its rates are searched exactly where they are
+used. All methods have the same number of tries, which are spent in the same way: all combinations with one seed, and
+the best of them with more seeds.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class OwnSearch:
     """The search for one cell's settings.
 
     Attributes:
-        cell: its name.
-        settings: its configuration but for what is tried.
+        cell: the cell's name.
+        settings: the cell's configuration without the searched options.
         grid: option -> values; all combinations are tried.
-        seeds: of all combinations.
-        stages: what the best of them go through then.
+        seeds: seeds with which all combinations are run.
+        stages: further stages for the best combinations.
     """
 
     cell: str
@@ -86,7 +86,7 @@ class OwnSearch:
         """Return the configuration of one combination, which is scored on validation samples.
 
         Raises:
-            ConfigError: naming the cell.
+            ConfigError: if it is invalid; the message names the cell.
         """
         try:
             return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed, "judged_on": "validation"}))
@@ -98,7 +98,7 @@ def read_grids(path: Path | None = None) -> GridsFile:
     """Read and check ``cells/grids.yaml`` or another such file.
 
     Raises:
-        ConfigError: one line that names file, set, method and what is allowed.
+        ConfigError: one line that names the file, the set, the method and the allowed values.
     """
     path = CELLS / "grids.yaml" if path is None else path
     return _read(path, path.stat().st_mtime_ns)
@@ -124,14 +124,14 @@ def own_search(
     """Return a cell's search, or None if its method has no search in this column.
 
     Args:
-        cell: its name.
-        named: the set of grids, ``fedecho-images``, or ``fedecho-images/fedecho-noise`` where the cell's method has
-            more than one grid there.
-        settings: the cell's, merged.
-        column: of the cell.
+        cell: the cell's name.
+        named: the set of grids, such as ``fedecho-images``, or ``fedecho-images/fedecho-noise`` if the cell's method
+            has more than one grid there.
+        settings: the cell's merged settings.
+        column: the cell's column.
 
     Raises:
-        ConfigError: where there is no such grid at all.
+        ConfigError: if there is no such set, or it has no grid for the method.
     """
     file = read_grids()
     group, _, method = named.partition("/")

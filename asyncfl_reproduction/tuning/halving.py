@@ -1,8 +1,8 @@
 """Search by successive halving, which runs all combinations with one seed and the best ones with more seeds.
 
-After the first seed every grid grows by one value of one option, beyond the edge on which the best lies or else beside
-the best. It grows for every method, so that all have equal numbers of tries. Every run is kept as soon as it is done,
-in one table for each paper.
+After the first seed, every grid grows by one value of one option: beyond the edge on which the best value lies, or else
+next to the best value. It grows for every method, so that all have the same number of tries. The outcome of every run
+is saved as soon as it is known, in one table for each paper.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
     """Run a search, or the remainder of it, and return its best combination.
 
     Args:
-        tier: of its cell.
-        search: what is tried.
-        folder: of records; the package's own if None.
+        tier: the cell's tier.
+        search: the search.
+        folder: folder of records; the package's own if None.
         say: called with a line at the end.
     """
     path = of_cells(tier, search.cell, folder)
@@ -77,8 +77,8 @@ def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
     """Return a cell with the runs that a search still needs, to estimate their cost; None if the search has ended.
 
     Args:
-        cell: of a grid.
-        folder: of records; the package's own if None.
+        cell: a cell of a grid.
+        folder: folder of records; the package's own if None.
     """
     search = cell.search
     if search is None or chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
@@ -99,7 +99,8 @@ def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
 def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
     """Return a value that extends the grid beyond its best edge, by the ratio of the edge to its neighbour.
 
-    None where the best lies inside, or nothing is beyond: of words, of 0, and of what the option's bounds exclude.
+    The result is None if the best value is not on an edge, or if nothing lies beyond the edge: the value is a word or
+    0, or the option's bounds exclude the next one.
     """
     value = best[option]
     if len(values) < 2 or value not in (values[0], values[-1]) or not isinstance(value, int | float) or not value:
@@ -120,10 +121,11 @@ def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) 
 def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
     """Return the grid with one more value, beyond an edge if the best value lies there, else next to the best value.
 
-    Beside the best, it is the clients' learning rate halfway, as a ratio, to the better of its neighbours.
+    In the second case the new value is a client learning rate between the best and the better of its neighbours, at the
+    geometric mean of the two.
 
     Args:
-        search: whose grid it is.
+        search: the search whose grid grows.
         ranked: the grid's combinations, the best first.
     """
     best = ranked[0]

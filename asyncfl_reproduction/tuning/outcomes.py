@@ -32,8 +32,8 @@ def of_studies(folder: Path | None = None, file: str = SEARCHES) -> Path:
     """Return the path of the table with the outcomes of studies.
 
     Args:
-        folder: of records; the package's own if None.
-        file: :data:`SEARCHES`, or :data:`UNFINISHED` for the searches that are not at their end.
+        folder: folder of records; the package's own if None.
+        file: :data:`SEARCHES`, or :data:`UNFINISHED` for unfinished searches.
     """
     return (home.RESULTS if folder is None else folder) / file
 

@@ -1,8 +1,8 @@
 """Search of a grid, which runs all combinations and seeds in lockstep and adds values while an edge is best.
 
-What was tried so far is kept apart from the outcomes of searches that are at their end: nothing takes its choice from
-half a search, and one that was stopped goes on. What another search of the study ran in just the same configuration,
-such as the server's fixed rate among the tuned ones, is not run again.
+Outcomes of unfinished searches are kept apart from those of finished ones, so that nothing takes its choice from half a
+search, and a search that was stopped can continue. Runs that another search of the study has made with exactly the same
+configuration, such as those at the fixed server rate among the tuned ones, are not repeated.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def tune(
     """Run the missing part of a search, and return the best combination.
 
     Args:
-        search: what is tried.
-        folder: of records; the package's own if None.
-        say: called with a line on each round.
-        extensions: how often the grid may grow; :data:`EXTENSIONS` times if None.
+        search: the search.
+        folder: folder of records; the package's own if None.
+        say: called with a line about each round.
+        extensions: number of times that the grid may grow; :data:`EXTENSIONS` if None.
     """
     extensions = EXTENSIONS if extensions is None else extensions
     path, so_far = of_studies(folder), of_studies(folder, UNFINISHED)
@@ -64,7 +64,7 @@ def tune(
         if wider == grid:
             break
         grid = wider
-    keep(path, search.name, rows)  # without what an earlier grid had besides
+    keep(path, search.name, rows)  # without outcomes that belong only to an earlier grid
     keep(so_far, search.name, [])
     return best
 
@@ -102,13 +102,14 @@ def _completed(search: Search, grid: Grid, known: Known, so_far: Path) -> list[R
 def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
     """Run configurations and yield results as they end: small models all at once, large ones one by one.
 
-    A run that diverges, for which None stands, ends those beside it: they are all run again, each alone.
+    If a run diverges, the runs beside it end, too, and all are run again, each alone. None stands for a run that
+    diverged.
     """
     first = Run(configs[0])
     runs = chain([first], map(Run, configs[1:]))
     if first.trainer.cohort:
         try:
-            yield list(finish_together(list(runs)))  # none is left for below
+            yield list(finish_together(list(runs)))  # leaves no runs for the loop below
         except DivergedError:
             runs = map(Run, configs)
     for run in runs:
@@ -130,8 +131,8 @@ def row_of(point: dict[str, Any], seed: int, config: Config, result: Result | No
 def _extended(search: Search, grid: Grid, best: dict[str, Any]) -> Grid:
     """Return the grid with one more value for each option whose best value is on an edge.
 
-    The new value is as far from the edge as the edge is from its neighbour, as a ratio. A value that a configuration
-    cannot have is left out.
+    The ratio of the new value to the edge is that of the edge to its neighbour. Values that a configuration cannot have
+    are left out.
     """
     wider = {}
     for knob, values in grid.items():

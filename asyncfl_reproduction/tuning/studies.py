@@ -1,9 +1,9 @@
 """Reading and checking of ``cells/tuning.yaml``, which lists the settings that each method of a study tries.
 
-A study is one workload and regime. Each of its methods has a grid of settings for the column ``tuned``, and one for the
-column ``printed``, in which the server's settings are fixed (:mod:`~asyncfl_reproduction.grid.columns`). Within a
-column all methods have grids of one size. All grids of an algorithm name the same knobs, some with one value, so that
-no search depends on defaults that another one has chosen.
+A study has one workload in one setting. Each of its methods has a grid for the column ``tuned``, and one for the column
+``printed``, in which the server's settings are fixed (:mod:`~asyncfl_reproduction.grid.columns`). Within a column, all
+grids have the same size. All grids of an algorithm name the same options, some with only one value, so that no search
+depends on defaults that another search has chosen.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class Search:
 
     Attributes:
         study, method, column: its name.
-        settings: what all that is tried has in common.
-        grid: knob -> values; all combinations are tried.
-        seeds: of each.
+        settings: settings that all combinations share.
+        grid: option -> values; all combinations are tried.
+        seeds: seeds with which each combination is run.
     """
 
     study: str
@@ -84,7 +84,7 @@ class Search:
         """Return the configuration for one combination and seed.
 
         Raises:
-            ConfigError: naming study and method.
+            ConfigError: if it is invalid; the message names the study and the method.
         """
         try:
             return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed}))
@@ -105,7 +105,7 @@ def read_searches(path: str | Path, only: str = "*") -> list[Search]:
         only: only searches whose name matches this pattern.
 
     Raises:
-        ConfigError: one line that names file, study, method and what is allowed.
+        ConfigError: one line that names the file, the study, the method and the allowed values.
     """
     path = Path(path)
     file = read_yaml(path, StudyFile)

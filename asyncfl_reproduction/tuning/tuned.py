@@ -1,7 +1,7 @@
 """Settings chosen by studies' searches; choices are read from outcomes and never written down.
 
-``asyncfl-lite tune`` keeps them, see :mod:`~asyncfl_reproduction.tuning.outcomes`; cells and the file of defaults go by
-them.
+``asyncfl-lite tune`` saves the outcomes (:mod:`~asyncfl_reproduction.tuning.outcomes`), and cells and the file of
+defaults use them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def tried(study: str, method: str, column: str, folder: Path | None = None) -> l
 
     Args:
         study: such as ``fedecho-overlaid_mnist``.
-        method: as the study calls it.
-        column: ``tuned``, or ``printed``: the best clients' rate beside fixed settings of the server.
-        folder: of records; the package's own if None.
+        method: the method's name in the study.
+        column: ``tuned``, or ``printed``, in which only the clients' rate is searched, with fixed server settings.
+        folder: folder of records; the package's own if None.
     """
     return rows_of(of_studies(folder), name_of(study, method, column))
 
@@ -46,8 +46,8 @@ def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the combination with the highest mean accuracy over seeds; of equal ones, the first.
 
     Args:
-        outcomes: rows with ``point``, as a mapping or JSON, and the accuracy; at least one. A point of which a run
-            diverged is not chosen, unless one of every point did.
+        outcomes: rows with ``point``, as a mapping or JSON, and the accuracy; at least one row. A combination with a
+            run that diverged is chosen only if every combination has one.
     """
     by_point: dict[str, list[float]] = {}
     for row in outcomes:
@@ -65,7 +65,7 @@ def edges_of(best: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> 
         outcomes: rows with ``point``, as a mapping or JSON.
 
     Returns:
-        Such as ``["client_lr", "distill_lr"]``. Values that are no numbers have no order, and no edge.
+        Such as ``["client_lr", "distill_lr"]``. Values that are not numbers have no order, and so no edge.
     """
     points = [json.loads(row["point"]) if isinstance(row["point"], str) else row["point"] for row in outcomes]
     tried = {knob: {point[knob] for point in points} for knob in best}

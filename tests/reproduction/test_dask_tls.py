@@ -65,7 +65,7 @@ def test_only_who_has_a_certificate_is_let_in(tmp_path, monkeypatch):
             assert time.monotonic() < end, "the scheduler did not start"
             time.sleep(0.1)
         start("worker", f"tls://127.0.0.1:{port}", "--nthreads", "1", "--no-nanny")
-        assert "is no Dask scheduler of that kind" in refused(f"tcp://127.0.0.1:{port}")
+        assert "is not a Dask scheduler of that kind" in refused(f"tcp://127.0.0.1:{port}")
         files = {"ca-file": "ca.pem", "client.cert": "node.pem", "client.key": "node.key"}
         with dask.config.set({f"distributed.comm.tls.{name}": str(tmp_path / file) for name, file in files.items()}):
             assert workers.count_workers(f"tls://127.0.0.1:{port}") == 1
