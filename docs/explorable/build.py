@@ -1,7 +1,7 @@
 """Write docs/explore.html and its sister pages, which need no kernel: ``make explorable``.
 
-Each is one file that asks the network for nothing: styles, scripts, and scikit-learn's digits as bytes. What the pages
-say of our recorded runs is read from docs/findings.md.
+Each page is one file with its styles, its scripts, and scikit-learn's digits as bytes, and loads nothing from the
+network. What the pages say about our recorded runs is read from docs/findings.md.
 """
 
 from __future__ import annotations

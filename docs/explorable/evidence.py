@@ -14,7 +14,7 @@ def leads(text: str) -> dict[str, dict[str, str]]:
     """Return each method's first lead over FedBuff, such as ``{"FedEcho": {"rate1": "+6.7", "tuned": "+0.0"}}``.
 
     Raises:
-        ValueError: where the page has no table of leads.
+        ValueError: if the page has no table of leads.
     """
     rows = [
         [cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line.count("|") == 6

@@ -1,7 +1,7 @@
 """A board on which a method is drawn as SVG, with clients on the left and the server on the right.
 
-Nothing but text is made, without identifiers or styles, so that several drawings may stand on one page. Labels know two
-marks: ``x_{t}`` and ``Δ^{KD}`` (``x_t`` and ``Δ^i`` for one character).
+The SVG has no identifiers or styles, so that several drawings can be on one page. Labels have two kinds of marks, for
+subscripts and superscripts: ``x_{t}`` and ``Δ^{KD}`` (``x_t`` and ``Δ^i`` for one character).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Label(NamedTuple):
         x, y: its anchor, on the base line.
         anchor: ``start``, ``middle`` or ``end``.
         inside: the rectangle that it must not leave.
-        bold: whether its letters are.
+        bold: whether it is bold.
     """
 
     parts: tuple[tuple[str, float], ...]
@@ -99,13 +99,13 @@ class Board:
     """A drawing to which boxes, lines and texts are added.
 
     Args:
-        colour: of what is new, ``#rrggbb``.
-        height: of the drawing, in pixels.
+        colour: colour of new parts, ``#rrggbb``.
+        height: height of the drawing, in pixels.
 
     Attributes:
-        colour: of what is new.
-        height: of the drawing.
-        labels: every text, for a look at whether two of them overlap.
+        colour: colour of new parts.
+        height: height of the drawing.
+        labels: every text, so that one can check whether two of them overlap.
     """
 
     def __init__(self, colour: str, height: float) -> None:
@@ -136,7 +136,7 @@ class Board:
     ) -> None:
         """Write a line of text with its baseline at ``y``; outside a box, a white rim keeps lines off it."""
         parts, last, small = [], 0, max(SMALLEST, 0.8 * size)
-        spans, raised = [], 0.0  # how far above the base line the pen is, downwards
+        spans, raised = [], 0.0  # the pen's offset from the baseline, downwards
         for found in (*MARK.finditer(text), None):
             if between := text[last : found.start() if found else len(text)]:
                 parts.append((between, size))

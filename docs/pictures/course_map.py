@@ -1,6 +1,6 @@
 """Draw the course as a map: ``python docs/pictures/course_map.py``.
 
-A row of lessons for each part, arrows for what comes before what, letters for the paths.
+The map has a row of lessons for each part, arrows for their order, and letters for the paths.
 """
 
 from __future__ import annotations

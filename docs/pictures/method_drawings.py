@@ -25,8 +25,8 @@ class Drawing(NamedTuple):
 
     Attributes:
         idea: what the method does, in one line.
-        steps: what happens, in order, a line each.
-        draw: draws clients, server and arrows.
+        steps: the steps in order, one line each.
+        draw: function that draws clients, server and arrows.
         against: the method that it is compared with.
         sentence: what the page says about the method, if the drawing has room only for a shorter idea.
     """
@@ -38,7 +38,7 @@ class Drawing(NamedTuple):
     sentence: str = ""
 
 
-# Jobs of a fast, a middling and the slow client: how long each takes, as shares of the strip of time.
+# Durations of the jobs of a fast, a medium and the slow client, as shares of the strip of time.
 ASYNCHRONOUS = ((0.16, 0.2, 0.14, 0.18, 0.16, 0.16), (0.3, 0.36, 0.34), (1.0,))
 WAITS_LONG = ((0.2, -0.5, 0.22, -0.08), (0.38, -0.32, 0.3), (0.7, 0.3))
 """A negative number means that the client waits."""

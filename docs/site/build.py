@@ -2,8 +2,8 @@
 
     .venv/bin/python docs/site/build.py
 
-First everything is put into ``build/site`` (:mod:`stage`), then Sphinx makes HTML of it. Nothing is executed but
-imports, and nothing is fetched. A second call makes only what changed.
+First everything is put into ``build/site`` (:mod:`stage`), then Sphinx turns it into HTML. Nothing is executed but
+imports, and nothing is fetched. A second call builds only what has changed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def build(source: Path, site: Path, *options: str, lessons: str = "*", rooms: Se
     """Make the site, and return Sphinx's exit code.
 
     Args:
-        source: where the pages are put together.
-        site: where the HTML goes.
-        options: more of sphinx-build's options.
+        source: folder in which the pages are put together.
+        site: folder for the HTML.
+        options: further options of sphinx-build.
         lessons: pattern of the notebooks' names, such as ``00_*``, for a part of the site.
-        rooms: of the library, that have a page of reference.
+        rooms: the library's rooms that get a page of reference.
     """
-    gc.set_threshold(100_000, 20, 20)  # a page is a million objects that all stay: looking through them takes seconds
+    gc.set_threshold(100_000, 20, 20)  # a page is a million objects that all stay, and checking them takes seconds
     notebooks = stage(source, lessons, rooms)
     made = source.with_name(f"{source.name}-made")  # MyST-NB leaves notebooks beside the HTML
     code = build_main(["-q", "-c", str(HERE), "-d", str(made / "doctrees"), *options, str(source), str(made / "html")])

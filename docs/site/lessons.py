@@ -60,7 +60,7 @@ def _describe(cell: NotebookNode) -> None:
         if "text/markdown" in data:
             data["text/markdown"] = data["text/markdown"].replace(".ipynb)", ".html)")
         words = cell.metadata.get("alt", "") or output.get("metadata", {}).get("image/png", {}).get("alt", "")
-        if "image/svg+xml" in data:  # a drawing says itself what it shows
+        if "image/svg+xml" in data:  # a drawing has its own description
             words = words or data.get("text/plain", "")
         if words and {"image/png", "image/svg+xml"} & set(data):
             cell.metadata["mystnb"] = {"image": {"alt": " ".join(words.split())}}

@@ -83,7 +83,7 @@ def _kind(field: FieldInfo) -> str:
         for name, sign in BOUNDS.items()
         if hasattr(part, name)
     ]
-    kind = str | None if field.annotation is type(None) else field.annotation  # a word that chooses defaults
+    kind = str | None if field.annotation is type(None) else field.annotation  # or a word that chooses defaults
     return _cell(", ".join([_named(kind), *bounds]))
 
 

@@ -26,7 +26,7 @@ def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> lis
     Args:
         target: the folder.
         lessons: pattern of the notebooks' names.
-        rooms: of the library, that have a page of reference.
+        rooms: the library's rooms that get a page of reference.
 
     Files that would stay the same are not written, so that Sphinx leaves their pages alone.
     """
@@ -68,7 +68,7 @@ def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
     pages = [f"docs/{path.stem}" for path in sorted((ROOT / "docs").glob("*.md"))]
     parts["MORE"] = "\n".join(name for name in pages if f"\n{name}\n" not in text)
     for name, part in parts.items():
-        assert part.strip() or name == "MORE", f"README.md has no longer what the first page shows as {name}"
+        assert part.strip() or name == "MORE", f"README.md no longer has what the first page shows as {name}"
         text = text.replace(f"%{name}%", part)
     return text
 
@@ -76,7 +76,7 @@ def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
 def linked(text: str, folder: Path, names: set[str]) -> str:
     """Return a page with its links to files outside the site's pages as links to HTML or into the repository.
 
-    A number stays beside its deviation.
+    A number and its deviation stay on one line.
     """
 
     def link(found: re.Match[str]) -> str:
@@ -86,7 +86,7 @@ def linked(text: str, folder: Path, names: set[str]) -> str:
             return found[0]
         if path.endswith(".html"):
             return f'<a href="{to}{anchor}">{said}</a>'
-        return f"{{repository}}`` {said} <{path}> ``"  # what is said may be code
+        return f"{{repository}}`` {said} <{path}> ``"  # the link's text may be code
 
     fences = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
     return "".join(
