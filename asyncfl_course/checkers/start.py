@@ -1,4 +1,4 @@
-"""Checkers of lesson 00: an hour with a slow phone, a timeline, FedBuff's step, gains and costs, mean staleness."""
+"""Checkers for lesson 00: an hour with a slow phone, a timeline, FedBuff's step, gains and costs, mean staleness."""
 
 from __future__ import annotations
 
@@ -120,15 +120,15 @@ def bought_and_paid(answer: Any) -> None:
     if time != "fedbuff":
         raise Wrong(
             "(a) A round of five phones lasts as long as its slowest phone, which is 50 to 80 units if one of them is "
-            "slow. By time 60 FedBuff, with 25 phones at work, has heard some 550 updates. FedAvg's updates are good, "
-            "but there are few of them.",
-            "(a) How many updates has each server heard by time 60?",
+            "slow. By time 60 FedBuff, with 25 phones at work, has received some 550 updates. FedAvg's updates are "
+            "good, but there are few of them.",
+            "(a) How many updates has each server received by time 60?",
         )
     if updates != "fedavg":
         raise Wrong(
             "(b) After 100 updates both have made 20 versions of 5 updates. FedAvg's updates were all computed from "
             "the model that they change, and FedBuff's from older models. Why would the older ones be better?",
-            "(b) Both have heard equally many updates. From which model was each one computed?",
+            "(b) Both have received equally many updates. From which model was each one computed?",
         )
 
 
