@@ -268,8 +268,8 @@ def test_a_number_in_the_findings_is_what_was_recorded(number):
 
 def test_the_readme_has_the_leads_on_photographs():
     cells = "real/cifar10_jpeg75/fedecho-natural", "real/cifar10_jpeg75/fedbuff"
-    fixed, tuned = (noted(column, *cells).split(" ")[0] for column in (RATE_1, TUNED))
-    assert f"{fixed} at rate 1 and by {tuned} tuned" in " ".join(README.split())
+    fixed, tuned = (noted(column, *cells).split(" ")[0].removeprefix("+") for column in (RATE_1, TUNED))
+    assert f"leads by {fixed} points at rate 1 and {tuned} when tuned" in " ".join(README.split())
 
 
 @pytest.mark.parametrize(("column", "sign"), [("rate 1", 1), ("tuned", -1)])
