@@ -61,7 +61,7 @@ def note_recall(lesson: str, right: int) -> None:
 
 
 def start(folder: Path) -> None:
-    """Create the progress file that makes a folder a learner's folder, unless it exists."""
+    """Create the progress file, which marks a folder as a learner's, unless the file exists."""
     if not (folder / NAME).exists():
         _replace(folder / NAME, {"exercises": {}, "recall": {}})
 

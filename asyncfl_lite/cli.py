@@ -206,7 +206,11 @@ def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _over_seeds(values: Sequence[Any]) -> str:
-    """Return, as text, a summary value's mean and standard deviation over runs; equal values and texts appear once."""
+    """Return one entry of the summary over several runs as text.
+
+    Numbers give their mean ± standard deviation. If all values are equal, the text is that value. Otherwise each
+    distinct value appears once.
+    """
     if len(set(values)) == 1:
         return f"{values[0]:.4f}" if isinstance(values[0], float) else str(values[0])
     if all(isinstance(value, int | float) for value in values):

@@ -38,7 +38,7 @@ def published(paper: str, artefact: str) -> pd.DataFrame:
 
 
 def hyperparameters(paper: str) -> pd.DataFrame:
-    """Return a paper's printed settings; rows whose artefact is ``missing`` are settings that it does not print."""
+    """Return a paper's hyperparameters; in rows whose artefact is ``missing``, the paper does not print the value."""
     table = _read("hyperparameters.csv")
     return table[table["paper"] == paper].reset_index(drop=True)
 

@@ -147,7 +147,7 @@ def _beyond(mean: float) -> str:
 
 
 def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
-    """Return the verdict of an interval; being level is tested first, and direction only after that.
+    """Return the verdict on an interval; whether it is level is tested first, its direction only after that.
 
     Args:
         low: lower end of the difference's interval.

@@ -1,1 +1,1 @@
-"""Checkers of the exercises, one module per lesson."""
+"""Checkers for the exercises, one module per lesson."""

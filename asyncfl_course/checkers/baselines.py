@@ -1,4 +1,4 @@
-"""Checkers of lesson 03, the baselines."""
+"""Checkers for lesson 03, the baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkers of lesson 17: the location of a bug, and invariants that detect it."""
+"""Checkers for lesson 17: the location of a bug, and invariants that detect it."""
 
 from __future__ import annotations
 

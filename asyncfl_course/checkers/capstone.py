@@ -1,4 +1,4 @@
-"""Checkers of lesson 19: a method that enters the league, three invariants, the number of seeds, and a report."""
+"""Checkers for lesson 19: a method that enters the league, three invariants, the number of seeds, and a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkers of lesson 06: gradients of softened losses, teachers' averages, a stale teacher."""
+"""Checkers for lesson 06: gradients of softened losses, teachers' averages, a stale teacher."""
 
 from __future__ import annotations
 

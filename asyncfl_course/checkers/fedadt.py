@@ -1,4 +1,4 @@
-"""Checkers of lesson 09, FedADT: late models, shares in the global model, the loss, a control without its teacher."""
+"""Checkers for lesson 09, FedADT: late models, shares in the global model, the loss, a control without a teacher."""
 
 from __future__ import annotations
 

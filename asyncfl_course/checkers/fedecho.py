@@ -1,4 +1,4 @@
-"""Checkers of lesson 07: the teachers in FedEcho, its mixing weight, and one version of its server."""
+"""Checkers for lesson 07: the teachers in FedEcho, its mixing weight, and one version of its server."""
 
 from __future__ import annotations
 

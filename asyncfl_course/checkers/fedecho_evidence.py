@@ -1,4 +1,4 @@
-"""Checkers of lesson 08: leads over the best rival, a control that works, and results on unlabelled photographs."""
+"""Checkers for lesson 08: leads over the best rival, a control that works, and results on unlabelled photographs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkers of lesson 10, FedRevive: one arrival, a change of delays, and two terms of the generator's loss."""
+"""Checkers for lesson 10, FedRevive: one arrival, a change of delays, and two terms of the generator's loss."""
 
 from __future__ import annotations
 

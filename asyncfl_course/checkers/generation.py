@@ -1,4 +1,4 @@
-"""Checkers of lesson 12: scored positions, token accuracy and exact match, and how many problems a lead needs."""
+"""Checkers for lesson 12: scored positions, token accuracy and exact match, and how many problems a lead needs."""
 
 from __future__ import annotations
 

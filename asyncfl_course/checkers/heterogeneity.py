@@ -1,4 +1,4 @@
-"""Checkers of lesson 02: the largest class, total variation, shards, local steps, and labels against staleness."""
+"""Checkers for lesson 02: the largest class, total variation, shards, local steps, and labels against staleness."""
 
 from __future__ import annotations
 

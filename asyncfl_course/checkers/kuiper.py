@@ -1,4 +1,4 @@
-"""Checkers of lesson 05, KUIPER: bursts, their weights, the two moves in a server step, and 1,000 clients."""
+"""Checkers for lesson 05, KUIPER: bursts, their weights, the two moves in a server step, and 1,000 clients."""
 
 from __future__ import annotations
 

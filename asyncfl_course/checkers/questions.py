@@ -1,4 +1,4 @@
-"""Checkers of lesson 16: the luckiest of several tries, mean ranks, and statements that intervals support."""
+"""Checkers for lesson 16: the luckiest of several tries, mean ranks, and statements that intervals support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkers of lesson 18: a plan's seal, a control's proof, and three plans."""
+"""Checkers for lesson 18: a plan's seal, a control's proof, and three plans."""
 
 from __future__ import annotations
 

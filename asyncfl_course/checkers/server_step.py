@@ -1,4 +1,4 @@
-"""Checkers of lesson 04, the server's learning rate."""
+"""Checkers for lesson 04, the server's learning rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkers of lesson 15: judging differences over seeds."""
+"""Checkers for lesson 15: judging differences over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkers of lesson 11: scores of a constant answer, the attention mask, rows that few clients use, possible means."""
+"""Checkers for lesson 11: a constant answer's scores, the attention mask, rows that few clients use, possible means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkers of lesson 14: a proof's terms, and statements that fail."""
+"""Checkers for lesson 14: a proof's terms, and statements that fail."""
 
 from __future__ import annotations
 

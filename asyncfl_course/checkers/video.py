@@ -1,4 +1,4 @@
-"""Checkers of lesson 13: the frames that a model sees, a filter for a direction, a student's loss, two guesses."""
+"""Checkers for lesson 13: the frames that a model sees, a filter for a direction, a student's loss, two guesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkers of lesson 01: a clock, mean staleness in four papers, report rates, two remedies, the cost of failures."""
+"""Checkers for lesson 01: a clock, mean staleness in four papers, report rates, two remedies, the cost of failures."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class AsyncFLError(Exception):
 
 
 class ConfigError(AsyncFLError, ValueError):
-    """Raised for a setting that does not exist, or whose value is impossible."""
+    """Raised for a setting that does not exist or has an invalid value."""
 
 
 class DataError(AsyncFLError, ValueError):
@@ -50,7 +50,7 @@ class MissingLibraryError(AsyncFLError, ImportError):
 
 
 def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
-    """Return a one-line message for an unknown ``name``, which suggests the most similar allowed name.
+    """Return a one-line message that rejects an unknown ``name`` and suggests the most similar allowed name.
 
     >>> unknown_name("algorithm", "fedecoh", ["fedavg", "fedecho"])
     "algorithm: 'fedecoh' is not known; did you mean 'fedecho'? Allowed: fedavg, fedecho"

@@ -152,7 +152,7 @@ def _files_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=256)
 def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
-    """Return one digest of several files, from names and contents or, if they are large, names, sizes and times."""
+    """Return one digest of several files, from names and contents, or from names, sizes and times if they are large."""
     digest, large = hashlib.sha256(), sum(size for _, (_, size, _) in found) > LARGE
     for name, (path, size, changed) in found:
         if large:

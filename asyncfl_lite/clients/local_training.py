@@ -51,7 +51,7 @@ class LocalTraining:
     channels_last: bool = False
 
     def precision(self, device: torch.device) -> AbstractContextManager:
-        """Return the context for forward passes on ``device``: autocast to bfloat16 if it is on, else an empty one."""
+        """Return the context for forward passes on ``device``: bfloat16 autocast if enabled, else a null context."""
         return torch.autocast(device.type, torch.bfloat16) if self.autocast else nullcontext()
 
     @property

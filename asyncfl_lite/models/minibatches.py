@@ -97,7 +97,7 @@ class SampleSet:
         return Minibatches(self.inputs, indices, sizes, self.rows_of(indices), row_sizes)
 
     def rows_of(self, indices: Tensor) -> Tensor:
-        """Return the row numbers of the predictions of the ``(b,)`` samples at ``indices``, sample by sample."""
+        """Return the indices of the rows that predict the ``(b,)`` samples at ``indices``, sample by sample."""
         if self.one_each:
             return indices
         counts = self._counts[indices]

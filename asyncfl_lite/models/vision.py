@@ -17,7 +17,7 @@ Norm = Literal["none", "group", "batch"]
 
 
 def norm_layers(kind: Norm) -> Callable[[int], nn.Module]:
-    """Return a function that makes a normalisation layer for a number of channels; GroupNorm has 2 groups."""
+    """Return a function that makes a normalisation layer for a given number of channels; GroupNorm has 2 groups."""
     if kind == "none":
         return lambda channels: nn.Identity()
     return partial(nn.GroupNorm, 2) if kind == "group" else nn.BatchNorm2d

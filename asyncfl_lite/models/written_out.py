@@ -82,7 +82,7 @@ class Kept:
 
 
 class WrittenOut(torch.autograd.Function):
-    """Autograd function of several chains side by side: layers on images, if any, then layers on vectors."""
+    """Autograd function that applies several models' layers side by side: image layers, if any, then vector layers."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, inputs: Tensor, images: list, vectors: list, slots: Slots) -> Tensor:

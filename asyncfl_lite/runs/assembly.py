@@ -123,7 +123,7 @@ class Fitted(NamedTuple):
 
 
 def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: nn.Module) -> Fitted:
-    """Try a model, perhaps the user's own, on two samples of a task, and decide how clients train it.
+    """Try a model on two samples of a task, and decide how clients train it.
 
     If a model is trained differently from others of its size, a one-line warning says so.
 

@@ -1,4 +1,4 @@
-"""Readers of common data sets: pairs of input and label, rows with named columns (Hugging Face), tables (pandas)."""
+"""Readers for common forms of data: (input, label) pairs, rows with named columns (Hugging Face), tables (pandas)."""
 
 from __future__ import annotations
 

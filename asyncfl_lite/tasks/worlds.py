@@ -61,7 +61,7 @@ class TaskInWorld(Task):
     worlds: Worlds | None = None
 
     def of_run(self, seed: int) -> Task:
-        """Return the version of the task for the run with this seed."""
+        """Return the task as the run with this seed sees it."""
         return self if self.worlds is None else self.worlds.of_run(seed)
 
     def to(self, device: str | torch.device) -> Task:

@@ -174,7 +174,7 @@ Watch = Callable[[Update, Callable[[Update], Receipt]], Receipt]
 
 
 def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -> Algorithm:
-    """Carry out ``run`` to its end and return its method.
+    """Carry ``run`` through to its end, and return its method.
 
     Args:
         run: a run that has not begun.

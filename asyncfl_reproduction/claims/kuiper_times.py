@@ -15,7 +15,7 @@ from asyncfl_reproduction.verdicts import FAILS, HOLDS
 
 
 def as_finding(holds: bool, text: str) -> Finding:
-    """Return a finding that holds or fails, for a claim that numbers decide without a statistical test."""
+    """Return a finding that holds or fails, for a claim that numbers alone decide, without a statistical test."""
     return Finding(HOLDS if holds else FAILS, text)
 
 

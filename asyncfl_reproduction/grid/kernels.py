@@ -1,4 +1,4 @@
-"""Jupyter kernels for grids, reports and tests, which print no warnings and can start from a warm process.
+"""Jupyter kernels for grids, reports and tests; they print no warnings and can start from a warm process.
 
 A grid runs one notebook per cell, and a small cell would spend most of its time importing torch and the plotting
 libraries. Inside :func:`warm_kernels`, a process has therefore imported them and does nothing else. Each kernel is a

@@ -158,7 +158,7 @@ def _times_lost(cell: Cell, runs: Path, grid: str) -> int:
 def _on_this_machine(
     job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, workers: int, grid: str
 ) -> Iterator[Outcome]:
-    """Run cells in processes of this machine, and restart cells whose process was lost."""
+    """Run cells in processes on this machine, and restart cells whose process died."""
     with needs("grid", "several workers"):
         from joblib import Parallel, delayed
 

@@ -102,7 +102,7 @@ def _in_place(
 def _say_cost(
     newcomer: Newcomer, trial: Trial, count: int, workers: int, yes: bool, say: Callable[[str], None]
 ) -> None:
-    """Print the number of runs and their longest total time; raise an error if that is long and ``yes`` is false."""
+    """Print the number of runs and a bound on their time; raise an error if that is too long and ``yes`` is false."""
     seconds = count * trial.seconds / workers
     say(
         f"{newcomer.entry.name}: {count} runs of {trial.updates} client updates; alone one takes {trial.seconds:.1f} "

@@ -89,7 +89,7 @@ class Newcomer:
 
     @property
     def count(self) -> int:
-        """Number of runs in all searches and comparisons, without those that a growing grid adds."""
+        """Number of runs in all searches and comparisons, not counting those that a growing grid adds."""
         tried = [self.search(place) for place in self.places]
         searched = sum(len(points_of(search.grid)) * len(search.seeds) for search in tried)
         return searched + sum(len(place.seeds) for place in self.places)

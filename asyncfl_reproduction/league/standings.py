@@ -78,7 +78,7 @@ class Row(NamedTuple):
 
 
 class Standings(NamedTuple):
-    """A newcomer's standing in one setting.
+    """The ranking of a newcomer and the field's methods in one setting.
 
     Attributes:
         place: the setting.

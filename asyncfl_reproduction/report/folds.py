@@ -1,4 +1,4 @@
-"""Folded parts of the report, in HTML that needs no script."""
+"""Collapsible parts of the report, in HTML that needs no script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls in ``notebooks/report.ipynb``: each method shows one part of the report."""
+"""The methods that ``notebooks/report.ipynb`` calls, each of which shows one part of the report."""
 
 from __future__ import annotations
 

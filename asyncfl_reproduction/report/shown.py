@@ -84,7 +84,7 @@ def _source(source: str, names: Names) -> str:
 
 
 def usual_seeds(table: pd.DataFrame) -> str:
-    """Return the number of seeds that most of our numbers rest on, or an empty string."""
+    """Return the number of seeds that most of our numbers rest on, or an empty string if there are none."""
     seeds = pd.concat([table[part(line, "seeds")] for line in (OURS, FIXED)])
     return str(next(iter(seeds[seeds != ""].mode()), ""))
 

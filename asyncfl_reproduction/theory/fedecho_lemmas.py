@@ -113,7 +113,7 @@ def clipped_mean(gradients: Tensor, largest: float = 5.0) -> float:
 
 
 def resnet_parameters() -> int:
-    """Return d of ResNet-18 for 10 classes, FedEcho's model on CIFAR-10."""
+    """Return d, the number of parameters of ResNet-18 for 10 classes (FedEcho's model on CIFAR-10)."""
     spec = MODELS.get("resnet")(width=64, blocks="resnet18", norm="batch")
     with torch.device("meta"):  # only shapes
         return VectorModel(spec.build((3, 32, 32), 10)).num_parameters

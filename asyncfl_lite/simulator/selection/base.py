@@ -121,7 +121,7 @@ class Selection(ABC):
 
 @SELECTIONS.register("uniform")
 class Uniform(Selection):
-    """A uniformly random idle client; the one that has just reported is idle, too (FedEcho Alg. 1)."""
+    """A uniformly random idle client; the one that has just reported counts as idle, too (FedEcho Alg. 1)."""
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
         """Choose uniformly random idle clients."""

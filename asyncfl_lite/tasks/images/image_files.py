@@ -130,7 +130,7 @@ class ImageFiles(TaskSource):
         }
 
     def _others(self, setting: str, side: int, channels: int) -> UnlabelledSet:
-        """Return an unlabelled set of the images that ``setting`` names, read on first use."""
+        """Return the unlabelled set of images that the option ``setting`` names, read on first use."""
         name = getattr(self, setting)
         if name == "photographs":
             return lambda count, rng: unlabelled.fit(unlabelled.photographs(side, count, rng), side, channels)

@@ -142,7 +142,7 @@ def sizes_of(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
-    """Return each client's sorted int64 sample indices, given each sample's client (n,), or -1 for none."""
+    """Return each client's sorted int64 sample indices, given the ``(n,)`` client of each sample (-1 for none)."""
     order = np.argsort(client_of, kind="stable").astype(np.int64)
     sizes = np.bincount(client_of.astype(np.int64) + 1, minlength=num_clients + 1)
     return Parts(order[sizes[0] :], sizes[1:])

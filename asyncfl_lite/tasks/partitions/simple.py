@@ -77,5 +77,5 @@ class Given(Partition):
         return self.assign(owners, num_clients, rng)
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return the indices of each client's samples, without random numbers."""
+        """Return the indices of each client's samples, without using random numbers."""
         return by_client(kinds, num_clients)
