@@ -52,8 +52,12 @@ WORDS = {LEVEL: "level with", HOLDS: "above", REVERSED: "below"}
 PLACES = [(f"{delay} delay, α = {alpha}", f"fedecho/table2/{delay}-dir{alpha}") for delay in ("large", "mild")
           for alpha in ("0.1", "0.3")]  # fmt: skip
 SETS = ("natural", "cross", "synthetic")
-EXACT = [(f"{data}, {clients:,} clients", f"kuiper/fig5/{task}-clients{clients}")
-         for task, data in (("mnist", "MNIST"), ("fmnist", "Fashion-MNIST")) for clients in (1000, 500)]  # fmt: skip
+OWN_SIZE = [(f"{data}, {clients:,}", f"{task}-clients{clients}")
+            for task, data in (("mnist", "MNIST"), ("fmnist", "Fashion-MNIST"), ("shakespeare", "Shakespeare"))
+            for clients in (1000, 500, 100)]  # fmt: skip
+"""Settings of KUIPER's Figure 5, with the number of clients, and their names in cells."""
+EXACT = [setting for setting in OWN_SIZE if setting[1] in ("mnist-clients1000", "fmnist-clients1000")]
+"""Those with three seeds, of which the text tells differences."""
 RATES = {cell.partition("-rate")[2] or "1": cell for cell in FEDBUFFS}
 """FedBuff's server rate -> its cell at the paper's own size."""
 MAIN = (
@@ -137,12 +141,32 @@ def fedecho_table() -> list[dict[str, str]]:
 def exact_table() -> list[dict[str, str]]:
     """Return KUIPER's accuracy and its lead over FedBuff at five server rates, in cells of the paper's own size."""
     rows = []
-    for title, cells in EXACT:
+    for title, setting in EXACT:
+        cells = f"kuiper/fig5/{setting}"
         kuiper = f"{cells}/kuiper"
         leads = {rate: shown(compared(kuiper, f"{cells}/{name}", "tuned")) for rate, name in RATES.items()}
         if set(leads.values()) != {NOT_RUN}:
             accuracy = recorded("exact").measured.by_seed(kuiper).mean()
-            rows.append({"place": title, "kuiper": f"{100 * accuracy:.1f}", **leads})
+            rows.append({"place": f"{title} clients", "kuiper": f"{100 * accuracy:.1f}", **leads})
+    return rows
+
+
+def own_size_table() -> list[list[str]]:
+    """Return accuracies in cells of the paper's own size: setting, seeds, then a column for each method and bias."""
+
+    def percent(*names: str) -> str:
+        found = [recorded("exact").measured.by_seed(f"kuiper/{name}") for name in names]
+        means = [100 * values.mean() for values in found if values is not None]
+        return f"{max(means):.1f}" if len(means) == len(names) else "–"
+
+    rows = []
+    for title, setting in OWN_SIZE:
+        seeds = recorded("exact").measured.by_seed(f"kuiper/fig5/{setting}/kuiper")
+        if seeds is not None:
+            cells = [[f"fig5/{setting}/{name}" for name in names] for names in (["kuiper"], FEDBUFFS[:1], FEDBUFFS)]
+            cells += [[f"fig5/{setting}/fedasync"], [f"fig5/{setting}/oort"]]
+            cells += [[f"fig10/{setting}/bias{bias}"] for bias in ("0", "0.8", "1")]
+            rows.append([title, str(len(seeds)), *(percent(*names) for names in cells)])
     return rows
 
 
@@ -238,6 +262,7 @@ def main() -> None:
         "headlines": rows,
         "fedecho": echo,
         "exact": exact_table(),
+        "own_size": own_size_table(),
         "settings": settings_table(),
         "choices": choices(),
         "fedecho_largest": f"{abs(float(largest)):.1f}",
