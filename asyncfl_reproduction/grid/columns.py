@@ -4,8 +4,8 @@ In the column *tuned*, every method's rates were searched. A cell's twin, ``X@pr
 its clients' rate was searched. The fixed settings depend on the paper. FedRevive's Table 4 has a server rate for every
 method. FedEcho's Tables 8 to 10 print the server rate 1 for FedBuff, CA²FL and FedEcho; those of FedAC and FADAS are
 smaller rates for Adam, which we scale by the number of steps. KUIPER and FedADT print no server rate for FedBuff, so 1
-is our choice. The cell ``X@all-printed`` uses every rate as printed, and exists if the paper prints all rates of the
-method.
+is our choice. The cell ``X@all-printed`` uses every rate that the paper prints, and exists if these are all of the
+method's rates.
 """
 
 from __future__ import annotations

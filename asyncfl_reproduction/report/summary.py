@@ -64,8 +64,8 @@ def verdicts(recorded: Recorded) -> pd.DataFrame:
 def headlines(recorded: Recorded) -> pd.DataFrame:
     """Return the papers' headline numbers with ours, tuned and at the fixed server rate.
 
-    The columns are paper, number, unit, printed, ours, verdict, :data:`.FIXED`, and the verdict at the fixed server
-    rate.
+    The columns are ``paper``, ``number``, ``unit``, ``printed``, ``ours``, ``verdict``, :data:`.FIXED`, and the verdict
+    at the fixed server rate.
     """
     rows, tables, found = [], {}, ["ours", "verdict", FIXED, f"{FIXED}, verdict"]
     for paper, artefact, which, text in HEADLINES:

@@ -101,8 +101,8 @@ def together(folder: Path | None = None) -> pd.DataFrame:
         folder: folder of records; the package's own if None.
 
     Returns:
-        Up to two rows for each lead, one at rate 1 and one tuned: title, printed (points), kind, tuned, method, mean,
-        low, high (points), seeds.
+        Up to two rows for each lead, one at rate 1 and one tuned. The columns are the fields of :class:`Lead`,
+        ``tuned``, ``method``, ``mean``, ``low`` and ``high`` (in points), and ``seeds``.
     """
     rows = []
     for lead in LEADS:
