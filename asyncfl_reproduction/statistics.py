@@ -147,7 +147,7 @@ def _beyond(mean: float) -> str:
 
 
 def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
-    """Return the verdict on an interval; whether it is level is tested first, its direction only after that.
+    """Return the verdict on a difference, given its interval: first whether it is level, and only then its direction.
 
     Args:
         low: lower end of the difference's interval.

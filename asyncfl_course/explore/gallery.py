@@ -144,7 +144,7 @@ def _draw_images(now: Snapshot, rows: int, span: tuple[float, float], axes: Axes
 
 
 def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> None:
-    """Draw the share of images classified as requested, over versions, with the global model's test accuracy."""
+    """Draw the share of images classified as requested, and the global model's test accuracy, by version."""
     versions = [snapshot.version for snapshot in snapshots]
     own = colour("fedrevive")
     axes.plot(versions, [one.share("teachers") for one in snapshots], color=NEUTRAL, label="teachers name as asked")

@@ -1,6 +1,6 @@
 """Checks of a model's behaviour before anything is trained, above all for users' own models.
 
-A user's module may do anything that Python can. A run therefore tries it on two samples first, so that a problem
+A user's module can do anything that Python can. A run therefore tries it on two samples first, so that a problem
 appears as a one-line message at the start, not as a traceback or as wrong numbers in the middle of the run.
 """
 

@@ -130,7 +130,7 @@ def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
 
 
 def keeps_bits(chain: Chain, *sizes: int) -> bool:
-    """Return whether models computed side by side give results bit-identical to those of each one alone.
+    """Return whether computing models side by side gives results bit-identical to computing each one alone.
 
     A library may round a matrix product differently if a matrix does not begin at a multiple of 16 bytes in memory, and
     a function that it computes for several numbers at once if these do not fill the registers. Side by side, a model's

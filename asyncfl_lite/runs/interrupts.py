@@ -1,4 +1,6 @@
-"""Signal handlers that save runs with a checkpoint path on Ctrl-C or SIGTERM, which clusters send before a kill.
+"""Signal handlers that save runs on Ctrl-C, or on the SIGTERM that clusters send before they kill a job.
+
+Only runs with a checkpoint path are saved.
 
 Python can handle a signal at any point, even in the middle of an aggregation. A run can be saved only while it waits
 for jobs to be trained, which is most of the time. So an interrupt ends training at once; at any other point, the run

@@ -116,7 +116,7 @@ class Job:
         )
 
     def state(self) -> dict[str, Any]:
-        """Return the job's fields by name, those of ``outcome`` and ``midway`` nested; tensors are not copied."""
+        """Return the job's fields by name, with those of ``outcome`` and ``midway`` nested; tensors are not copied."""
         values = _fields(self)
         return {**values, **{part: values[part] and _fields(values[part]) for part in self.PARTS}}
 

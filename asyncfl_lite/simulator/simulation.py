@@ -271,7 +271,7 @@ class Simulation:
         return receipt
 
     def flush(self) -> None:
-        """Make the server aggregate its buffer even though it is not full."""
+        """Make the server aggregate its buffer even if it is not full."""
         if self.algorithm.flush():
             self.accepted_in_a_row = 0
             self.clock += self.server_time

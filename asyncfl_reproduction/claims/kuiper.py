@@ -61,7 +61,7 @@ def own_or(m: Measured, own: str, shared: str) -> str:
 
 
 def with_frames(m: Measured, data: str, frames: str) -> str:
-    """Return the name of the cell of central training with this number of frames per clip."""
+    """Return the name of the cell of centralised training with this number of frames per clip."""
     own = cell("fig11", data, f"frames{frames}")
     return own_or(m, own, cell("fig16", data, "central")) if frames == CENTRAL[data] else own
 
@@ -305,12 +305,12 @@ def loss_grows_with_clients(m: Measured) -> Finding:
 
 
 def rises_with_frames(m: Measured) -> Finding:
-    """Check that central training gets more accurate with more frames, on each data set."""
+    """Check that centralised training gets more accurate with more frames, on each data set."""
     return all_of(rising(m, [with_frames(m, data, count) for count in FRAMES[data]]) for data in FRAMES)
 
 
 def central_less_than_two_above(m: Measured) -> Finding:
-    """Check that central training is above KUIPER with 12 devices at bias 0, but by less than 2 points."""
+    """Check that centralised training is above KUIPER with 12 devices at bias 0, but by less than 2 points."""
     central, ours = cell("fig16", "hmdb51", "central"), cell("fig3b", "bias0", "kuiper")
     return all_of([m.above(central, ours), m.above(ours, central, margin=-0.02)])
 
@@ -427,7 +427,7 @@ KUIPER = [
     Claim("KU-F10-a", "Fig. 10", "KUIPER's loss from bias 0 to 1 grows with the number of clients", "not printed",
           loss_grows_with_clients),
     Claim("KU-F11-a", "Fig. 11", "central accuracy rises with frames per clip", "not printed", rises_with_frames),
-    Claim("KU-F16-a", "Fig. 16", "central training above KUIPER (ours: 12 devices, bias 0), by less than 2 points",
+    Claim("KU-F16-a", "Fig. 16", "centralised training above KUIPER (ours: 12 devices, bias 0), by less than 2 points",
           "holds: 1.65", central_less_than_two_above),
     Claim("KU-F12-a", "Fig. 12", "one slow board of four lowers accuracy and delays the target, each method",
           "not printed", slow_board_hurts),

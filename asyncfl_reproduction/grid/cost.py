@@ -160,7 +160,7 @@ def kind_of(config: Config) -> Kind:
 
 
 def recorded_speeds(runs: Path, kinds: set[Kind]) -> dict[Kind, Speed]:
-    """Return the speed of each kind of run that has a finished result in ``runs``, from one seed per cell."""
+    """Return the speed of each kind of run that has a finished result in ``runs``, measured on one seed per cell."""
     rows = []
     for folder in sorted({path.parent.parent for path in runs.glob("*/**/seed-*/result.json")}) if kinds else ():
         record = _first_record(folder)

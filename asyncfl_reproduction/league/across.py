@@ -263,7 +263,10 @@ def paired_tests(m: Measured) -> Answer:
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
-    """Return a function that compares slow clients in every group with slow clients in one, also on rare classes."""
+    """Return a function that compares runs with slow clients in every group to runs with slow clients in one group.
+
+    It compares each method's accuracy on all classes, and on the classes that clients trained on least.
+    """
 
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]

@@ -64,7 +64,7 @@ def board_slowdown(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours
 
 
 def time_of_80_epochs(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the virtual time in a federated row of KUIPER's Table 4, recorded for FedAvg and simulated for KUIPER."""
+    """Return our virtual time for a federated row of KUIPER's Table 4: recorded for FedAvg, simulated for KUIPER."""
     if "Jetson" not in row["setting"]:
         return _ours(None, f"{NOT_MEASURED}: another device, model and data set")
     if row["method"].startswith("asynchronous"):

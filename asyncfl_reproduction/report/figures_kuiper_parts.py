@@ -1,4 +1,4 @@
-"""Figures of KUIPER's parts: stragglers, components, the distilled start, central training."""
+"""Figures of KUIPER's parts: stragglers, components, the distilled start, centralised training."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hyperparameters(recorded: Recorded) -> Figure | None:
 
 
 def frames(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 11: accuracy of central training by frames per clip."""
+    """Draw KUIPER's Fig. 11: accuracy of centralised training by frames per clip."""
     shown = {
         data: {"central": {float(count): with_frames(recorded.measured, data, count) for count in counts}}
         for data, counts in FRAMES.items()
@@ -62,7 +62,7 @@ def frames(recorded: Recorded) -> Figure | None:
 
 
 def central(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 16: final accuracies of central training and of KUIPER at bias 0."""
+    """Draw KUIPER's Fig. 16: final accuracies of centralised training and of KUIPER at bias 0."""
     shown = {
         data: {
             "central": percent(recorded, cell("fig16", data.lower(), "central")),
@@ -116,12 +116,12 @@ FIGURES = [
     PaperFigure("KUIPER", "Fig. 9(a)", "KUIPER without one component at a time. In the paper each removal costs "
                 "accuracy at high bias.", ablations),
     PaperFigure("KUIPER", "Fig. 9(b, c)", "Accuracy by staleness exponent and by mixing weight.", hyperparameters),
-    PaperFigure("KUIPER", "Fig. 11", "Central training by frames per clip.", frames),
+    PaperFigure("KUIPER", "Fig. 11", "Centralised training by frames per clip.", frames),
     PaperFigure("KUIPER", "Fig. 12", "One slow board among four. In the paper Oort is faster than FedBuff with equal "
                 "boards and slower with the slow one.", slow_board),
     PaperFigure("KUIPER", "Fig. 13", "KUIPER on four devices: the last one is slow, or is dropped with its data.",
                 dropping),
     PaperFigure("KUIPER", "Fig. 14(a)", "The student of the chain of teachers, by number of assistants.", assistants),
     PaperFigure("KUIPER", "Fig. 14(b)", "Each method with and without the distilled start.", distilled_start),
-    PaperFigure("KUIPER", "Fig. 16", "Central training beside KUIPER on 12 devices at bias 0 (ours).", central),
+    PaperFigure("KUIPER", "Fig. 16", "Centralised training beside KUIPER on 12 devices at bias 0 (ours).", central),
 ]  # fmt: skip

@@ -88,7 +88,7 @@ def name_of(cell: Cell) -> str:
     else:
         config = cell.config
         method = plots.title(config.selection if config.selection in plots.NO_METHODS else config.algorithm)
-        method = "central training" if config.clients == 1 else method
+        method = "centralised training" if config.clients == 1 else method
         details.append(words(last))
     return f"{method} · {', '.join(details)}" * bool(details) or method
 

@@ -211,7 +211,7 @@ class Recorded:
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
-    """Return mean and deviation as ``93.10 ± 0.52``, or "not run" if there are no numbers."""
+    """Return the mean and standard deviation as ``93.10 ± 0.52``, or "not run" if there are no numbers."""
     if not len(values):
         return MISSING
     values = np.asarray(values)

@@ -1,4 +1,4 @@
-"""Test beds, which are objectives with known constants that the package's own code trains and aggregates.
+"""Test beds: objectives with known constants, on which the package's own code trains and aggregates.
 
 Quadratics F_i(x) = L/2 ‖x - c_i‖² have exactly the smoothness L, a heterogeneity σ_g² = L² Var(c) that is the same
 everywhere, and an optimum at the mean of the c_i. Bumps have disjoint supports, so their heterogeneity depends on the

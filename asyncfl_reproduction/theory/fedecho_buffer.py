@@ -107,7 +107,7 @@ def bump_sides(clients: int, size: int, steps: int = 5, *, each: bool = False) -
 
 
 def sampled_step(trials: int = 10_000, seed: int = 0) -> float:
-    """Return E‖Δ_t‖² of T3's quadratics measured with FedBuff, over all 120 buffers and ``trials`` noisy trainings."""
+    """Return E‖Δ_t‖² of T3's quadratics, measured with FedBuff over all 120 buffers and ``trials`` noisy runs."""
     centres = spread(10)[:, None].expand(10, trials)
     rng = stream(seed, "theory T3")
     noise = torch.from_numpy(0.5 * rng.standard_normal((4, 10, trials)))

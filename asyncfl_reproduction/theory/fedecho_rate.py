@@ -22,7 +22,7 @@ LENGTHS = (250, 1000, 4000, 16000)
 
 @dataclass(frozen=True)
 class Fleet:
-    """The test bed of T6, with N quadratic clients, noisy gradients and random staleness.
+    """The test bed of T6: N clients with quadratic objectives, noisy gradients and random staleness.
 
     Attributes:
         clients, size, steps: N, M, K.
@@ -271,7 +271,7 @@ def check_t6(means: pd.DataFrame | None = None) -> Check:
 
 
 def settled(name: str, lr: float = 0.1, **more: float | str) -> np.ndarray:
-    """Return the model after each of the last 1,100 arrivals from two clients with optima 1 and -1 and speeds 10:1."""
+    """Return the model after each of the last 1,100 arrivals from two clients: optima 1 and -1, speeds 10 and 1."""
     return race(name, lr=lr, versions=max(4000, int(40 / lr)), **more)[-1100:]
 
 

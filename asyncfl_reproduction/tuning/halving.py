@@ -29,7 +29,7 @@ Point = dict[str, Any]
 
 
 def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Callable[[str], None] = print) -> Point:
-    """Run a search, or the remainder of it, and return its best combination.
+    """Run a search, or the rest of an interrupted one, and return its best combination.
 
     Args:
         tier: the cell's tier.

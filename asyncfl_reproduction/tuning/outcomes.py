@@ -39,7 +39,7 @@ def of_studies(folder: Path | None = None, file: str = SEARCHES) -> Path:
 
 
 def of_cells(tier: str, cell: str, folder: Path | None = None) -> Path:
-    """Return the path of the table with a cell's search outcomes, which all searches of its paper share."""
+    """Return the path of the table that holds a cell's search outcomes; all searches of a paper share one table."""
     return (home.RESULTS if folder is None else folder) / tier / cell.split("/", 1)[0] / SEARCHES
 
 

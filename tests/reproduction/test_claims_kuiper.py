@@ -290,7 +290,7 @@ def test_a_target_is_one_that_all_compared_runs_reach():
 
 
 def test_a_tiers_own_cell_counts_before_another_figures_though_only_that_was_run():
-    """Fig. 16's central training is of drawn shapes at laptop scale, Fig. 3(b)'s starts of another model."""
+    """Fig. 16's centralised training is of drawn shapes at laptop scale, Fig. 3(b)'s starts of another model."""
     shared = {"fig16/hmdb51/central": 90, **{name: value for name, value in F14.items() if "fig3b" in name}}
     elsewhere = world(**shared)
     own = ["kuiper/fig11/hmdb51/frames8", "kuiper/fig14b/distilled/oort"]

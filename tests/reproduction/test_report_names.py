@@ -31,7 +31,7 @@ def laptop():
         ("kuiper/fig2/clients12-bias0/alone", "alone · 12 clients, bias 0"),
         ("kuiper/fig6/k2/oort", "Oort · burst of 2"),
         ("kuiper/fig9a/bias0.8/no-error", "KUIPER · bias 0.8, without error"),
-        ("kuiper/table3/assistants-1", "central training · 1 assistant"),
+        ("kuiper/table3/assistants-1", "centralised training · 1 assistant"),
         ("fedadt/table1/fmnist-dir0.1/fedadt", "FedADT · Fashion-MNIST, α = 0.1"),
         ("fedadt/table4/concurrency-20/fedfa", "FedFa · 20 % in flight"),
     ],

@@ -15,7 +15,7 @@ from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, TraceDelays
 
 @DELAYS.register("trace")
 class TraceLaw(DelayLaw):
-    """Recorded seconds in a CSV file (client,seconds); a job draws one of its client's rows.
+    """Durations from a CSV file (client,seconds); each job draws one of its client's rows.
 
     Client numbers start at 0. All rows of a client are equally likely. Rows of clients that a run does
     not have, and other columns, are ignored.

@@ -43,7 +43,7 @@ class Dispatcher(Protocol):
         """Send the current model to ``count`` idle clients."""
 
     def flush(self) -> None:
-        """Make the server aggregate its buffer even though it is not full."""
+        """Make the server aggregate its buffer even if it is not full."""
 
     def call_off(self) -> None:
         """Cancel every job in flight."""

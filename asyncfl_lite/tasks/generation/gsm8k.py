@@ -121,7 +121,7 @@ class MathsSource(TaskSource):
     """Number of training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
 
     def files(self) -> list[Path]:
-        """Return GSM8K's folder, which has the test problems, if it exists."""
+        """Return a list with GSM8K's folder, which has the test problems; an empty list if it does not exist."""
         return data_places(self.folder, "gsm8k", "GSM8K")
 
     @abstractmethod
@@ -205,7 +205,7 @@ class MathInstruct(MathsSource):
     }
 
     def files(self) -> list[Path]:
-        """Return both data sets' folders, if they exist."""
+        """Return a list of the two data sets' folders, leaving out those that do not exist."""
         return data_places(self.folder, "MathInstruct", "mathinstruct") + super().files()
 
     def read(self) -> tuple[list[Problem], np.ndarray]:

@@ -107,7 +107,7 @@ def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
 
 
 def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, points: int = 40) -> Tensor:
-    """Draw grey images of one to three quadratic curves, as if with a pen that has a random width in each image.
+    """Draw grey images of one to three quadratic curves, as if drawn with a pen whose width is random in each image.
 
     Args:
         side: number of pixels per side of the returned images.

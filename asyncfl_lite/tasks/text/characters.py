@@ -159,7 +159,7 @@ class Shakespeare(TaskSource):
     """Number of characters in a window."""
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, if it exists."""
+        """Return a list with the data set's folder; an empty list if it does not exist."""
         return data_places(self.folder, "tinyshakespeare", "shakespeare")
 
     def load(self) -> Task:

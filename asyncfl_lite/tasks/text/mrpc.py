@@ -66,7 +66,7 @@ class MRPC(TextSource):
         )
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, if it exists."""
+        """Return a list with the data set's folder; an empty list if it does not exist."""
         return data_places(self.folder, "MRPC", "mrpc")
 
     def _read(self) -> tuple[Labelled, Labelled, Labelled]:

@@ -112,7 +112,7 @@ class Newsgroups20(TextSource):
         return " ".join(post.split())[: 8 * self.length]  # tokens are about half as long; this saves most of the time
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, if it exists."""
+        """Return a list with the data set's folder; an empty list if it does not exist."""
         return data_places(self.folder, *FOLDERS)
 
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:

@@ -116,11 +116,11 @@ class Newsgroups20Vectors(TaskSource):
 
     @property
     def _posts(self) -> Newsgroups20:
-        """Settings of the task that has the same posts as tokens."""
+        """Settings of :class:`.Newsgroups20` for the same posts, split into the encoder's tokens."""
         return Newsgroups20(**self.model_dump(), tokenizer=CHECKPOINT)
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, if it exists."""
+        """Return a list with the data set's folder; an empty list if it does not exist."""
         return self._posts.files()
 
     def load(self) -> Task:

@@ -55,9 +55,9 @@ class Topics20Snippets(Topics20):
 
 @TASKS.register("newsgroups20_snippets")
 class Newsgroups20Snippets(Newsgroups20):
-    """Snippets about the groups of 20 Newsgroups for training, tested on the posts.
+    """20 Newsgroups with written snippets for training and the original posts for testing.
 
-    They come from ``snippets.jsonl`` in the folder of the posts.
+    The snippets come from ``snippets.jsonl`` in the folder of the posts.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="newsgroups20_snippets", task_settings={"length": 64})  # reads no files yet
