@@ -266,6 +266,22 @@ def test_a_number_in_the_findings_is_what_was_recorded(number):
     assert said == noted(*sources(FINDINGS)[number])
 
 
+def test_accuracies_and_times_at_a_papers_own_size_are_what_was_recorded():
+    runs = recorded("paper", "kuiper")
+    text, images = "kuiper/fig5/shakespeare-clients1000", ("mnist", "fmnist")
+    ends = {
+        name: 100 * runs.loc[f"{text}/{name}", "last5_accuracy"] for name in ("kuiper", "fedasync", "oort", "fedbuff")
+    }
+    assert f"KUIPER and FedAsync end at {ends['kuiper']:.1f} %" in SAID and abs(ends["fedasync"] - ends["kuiper"]) < 0.05
+    assert f"Oort ends at {ends['oort']:.1f} %" in SAID and ends["fedbuff"] < ends["kuiper"] - 1
+    times = [
+        [runs.loc[f"kuiper/fig5/{data}-clients1000/{name}", "virtual_time"].mean() for data in images]
+        for name in ("oort", "kuiper")
+    ]
+    assert {round(oort / kuiper, -1) for oort, kuiper in zip(*times, strict=True)} <= {160, 170}
+    assert "165 times as long" in SAID and round(sum(times[0]) / sum(times[1])) == 165
+
+
 def test_the_readme_has_the_leads_on_photographs():
     cells = "real/cifar10_jpeg75/fedecho-natural", "real/cifar10_jpeg75/fedbuff"
     fixed, tuned = (noted(column, *cells).split(" ")[0].removeprefix("+") for column in (RATE_1, TUNED))
