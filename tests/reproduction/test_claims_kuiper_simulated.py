@@ -84,6 +84,6 @@ def test_headline_cells_have_a_variant_in_which_the_last_layer_alone_is_trained(
         whole, part = (cells[one].config for one in (name.replace("/last", ""), name))
         changed = whole.model_settings.model_copy(update={"trainable": "last"})
         assert part == whole.model_copy(update={"model_settings": changed}), name
-        assert "the last layer alone" in cells[name].ours["model_settings"]
+        assert "only the last layer" in cells[name].ours["model_settings"]
         assert "Appendix H" in cells[name.replace("/last", "")].ours["model_settings"]
         assert "8,062" in cells[name].ours["task_settings"]
