@@ -272,8 +272,14 @@ def test_accuracies_and_times_at_a_papers_own_size_are_what_was_recorded():
     ends = {
         name: 100 * runs.loc[f"{text}/{name}", "last5_accuracy"] for name in ("kuiper", "fedasync", "oort", "fedbuff")
     }
-    assert f"KUIPER and FedAsync end at {ends['kuiper']:.1f} %" in SAID and abs(ends["fedasync"] - ends["kuiper"]) < 0.05
+    assert (
+        f"KUIPER and FedAsync end at {ends['kuiper']:.1f} %" in SAID and abs(ends["fedasync"] - ends["kuiper"]) < 0.05
+    )
     assert f"Oort ends at {ends['oort']:.1f} %" in SAID and ends["fedbuff"] < ends["kuiper"] - 1
+    for data, rate in (("mnist", 0.03), ("fmnist", 0.1)):
+        names = ("kuiper", f"fedbuff-rate{rate}")
+        ends = [100 * runs.loc[f"kuiper/fig5/{data}-clients500/{name}", "last5_accuracy"] for name in names]
+        assert f"(rate {rate})" in SAID and all(f"{end:.1f} %" in SAID for end in ends)
     times = [
         [runs.loc[f"kuiper/fig5/{data}-clients1000/{name}", "virtual_time"].mean() for data in images]
         for name in ("oort", "kuiper")
