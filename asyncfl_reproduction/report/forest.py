@@ -52,7 +52,7 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     axes[0].set_yticks(range(len(order)), labels, fontsize=9)
     axes[0].set_ylim(-0.6, len(order) - 0.4)
     axes[0].set_xlabel("difference in accuracy, points")
-    axes[1].set_xlabel("time to target, other method / this one")
+    axes[1].set_xlabel("time to target,\nother method / this one")
     axes[1].set_xticks(np.log([0.25, 0.5, 1, 2, 4]))
     axes[1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{math.exp(value):g}"))
     marks = [axes[0].plot([], [], mark, color="0.3", label=column)[0] for column, (mark, _) in COLUMNS.items()]
