@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -34,16 +34,9 @@ class MovingDigitsFrames(MovingDigits):
     """Number of frames, from the middles of equal parts of a clip, as in tasks with real videos. A single frame shows
     no direction."""
 
-    def load(self) -> Task:
-        """Load the task; if the seed splits the digits, they are split as for seed 0."""
-        return super().load() if self.split == "seeded" else self._seen(super().load())
-
-    def draw(self, world: int) -> Task:
-        """Make version ``world`` of the task; this number is the seed that splits the digits."""
-        return self._seen(super().draw(world))
-
-    def _seen(self, whole: Task) -> Task:
-        """Return the task with these frames of its clips alone."""
+    def _task(self, *clips: Any, **more: Any) -> Task:
+        """Return the task of these clips, each in some of its frames only."""
+        whole = super()._task(*clips, **more)
         places = ((np.arange(self.frames) + 0.5) * RECORDED_FRAMES / self.frames).astype(int)
 
         def seen(clips: Tensor) -> Tensor:
