@@ -362,7 +362,10 @@ class Simulation:
 
     # Saving -------------------------------------------------------------------------------------------------
 
-    PLAIN = ("started", "clock", "sequence_no", "received", "observed_version", "refused_in_a_row")
+    PLAIN = (
+        *("started", "clock", "sequence_no", "received", "observed_version"),
+        *("refused_in_a_row", "accepted_in_a_row"),
+    )
     """Attributes that are saved unchanged."""
 
     def state(self) -> dict[str, Any]:

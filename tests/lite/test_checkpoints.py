@@ -320,6 +320,16 @@ def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     assert config.hash == Config(**{**configs("fedbuff"), "checkpoint_every": 7}).hash
 
 
+def test_updates_since_the_last_version_are_counted_on_after_a_stop(tmp_path, monkeypatch):
+    seconds = iter(range(10**6))
+    monkeypatch.setattr("asyncfl_lite.runs.saved.time.monotonic", lambda: float(next(seconds)))
+    config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 0.5})
+    interrupt_after(config, tmp_path / "run.pt", 10)
+    resumed = Run(config, checkpoint=tmp_path / "run.pt")
+    assert resumed.resume()
+    assert (resumed.simulation.received, resumed.simulation.accepted_in_a_row) == (10, 10 % config.buffer_size)
+
+
 def test_saving_changes_nothing(tmp_path):
     saved = run(Config(**configs("fedecho")), checkpoint=tmp_path / "run.pt")
     equal(saved, run(Config(**{**configs("fedecho"), "checkpoint_every": None})))
