@@ -7,7 +7,7 @@ are rows of the same tensors, and a run is told which rows are its own. A world 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -44,10 +44,11 @@ class Worlds:
         places = np.arange(world * self.size, (world + 1) * self.size)
         own = slice(world * self.size, (world + 1) * self.size)
         self.inputs[own], self.labels[own] = task.inputs, task.labels
-        fields = {**task.__dict__, "inputs": self.inputs, "labels": self.labels, "places": places}
+        known = {field.name: getattr(task, field.name) for field in fields(Task)}  # not those of a kind of task alone
+        known |= {"inputs": self.inputs, "labels": self.labels, "places": places}
         if task.owners is not None:
-            fields["owners"] = np.tile(task.owners, self.count)  # read only at this world's indices
-        return TaskInWorld(**fields, worlds=self)
+            known["owners"] = np.tile(task.owners, self.count)  # read only at this world's indices
+        return TaskInWorld(**known, worlds=self)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import trained_tokeniser
 from asyncfl_lite.tasks.text.characters import PydocChars, Shakespeare, roles_of
@@ -547,3 +548,22 @@ def test_next_characters_are_learned():
 def test_the_stand_ins_run_with_their_defaults(task):
     result = run(Config(task=task, rounds=1, eval_every=1))
     assert result.summary["versions"] == 1
+
+
+def test_a_seed_can_draw_the_pairs_and_keeps_some_for_validation():
+    fixed = TASKS.get("pairs")(samples=60, test_samples=20).load()
+    seeded = TASKS.get("pairs")(samples=60, test_samples=20, split="seeded").load()
+    first, second = seeded.of_run(0), seeded.of_run(1)
+    assert fixed.validation is None and fixed.of_run(1) is fixed
+    assert torch.equal(first.samples[0], fixed.inputs) and torch.equal(first.test_inputs, fixed.test_inputs)
+    assert not torch.equal(second.samples[0], fixed.inputs) and not torch.equal(second.test_inputs, fixed.test_inputs)
+    assert first.vocabulary == second.vocabulary == fixed.vocabulary
+    held_out = second.judged_on("validation")
+    assert len(held_out.test_labels) == 20 and not torch.equal(held_out.test_inputs, second.test_inputs)
+
+
+def test_topics_keep_documents_for_validation():
+    task = TASKS.get("topics20")(samples=60, test_samples=40).load()
+    held_out = task.judged_on("validation")
+    assert held_out.test_inputs.shape == task.test_inputs.shape
+    assert not torch.equal(held_out.test_inputs, task.test_inputs)

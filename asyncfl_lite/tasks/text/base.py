@@ -159,6 +159,7 @@ def text_task(
     test: tuple[Sequence[Text], Sequence[int]],
     cross: Callable[[], Sequence[Text]],
     natural: Sequence[Text] | None = None,
+    held_out: tuple[Sequence[Text], Sequence[int]] | None = None,
     **about: Any,
 ) -> TextTask:
     """Make a task from texts and their classes.
@@ -174,9 +175,14 @@ def text_task(
         train, test: texts and labels.
         cross: function that returns other texts.
         natural: texts for the natural set, if there are any.
+        held_out: texts and labels of validation samples, if there are any.
         about: the task's other fields.
     """
-    inputs, tests = (tokeniser(texts, length - 1) for texts, _ in (train, test))
+
+    def encoded(part: tuple[Sequence[Text], Sequence[int]]) -> tuple[Tensor, Tensor]:
+        return tokeniser(part[0], length - 1), torch.tensor(part[1])
+
+    (inputs, labels), tests = encoded(train), encoded(test)
     ids = tokeniser.ids
 
     def some(texts: Sequence[Text], count: int, rng: np.random.Generator) -> Tensor:
@@ -192,13 +198,12 @@ def text_task(
         "natural": unseen,
         "synthetic": lambda count, rng: written(inputs, count, rng),
     }
-    labels, test_labels = (torch.tensor(numbers) for _, numbers in (train, test))
     return TextTask(
         name,
         inputs,
         labels,
-        tests,
-        test_labels,
+        *tests,
+        validation=None if held_out is None else encoded(held_out),
         unlabelled=sets,
         vocabulary=tokeniser.vocabulary,
         decode=tokeniser.decode,

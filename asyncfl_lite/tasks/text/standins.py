@@ -9,12 +9,15 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks.images.parts import WORLDS, Split
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextTask, text_task, trained_tokeniser
 from asyncfl_lite.tasks.text.sentences import MEANINGS, sentence_pairs
 from asyncfl_lite.tasks.text.unlabelled import written
+from asyncfl_lite.tasks.worlds import Worlds
 
 
 @TASKS.register("pydoc_topics")
@@ -77,37 +80,48 @@ class Pairs(TaskSource):
     ((19,), 2, 50, 1000)
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"meanings"})
+    later: ClassVar[frozenset[str]] = frozenset({"meanings", "split"})
     samples: int = Field(4000, ge=10)
     """Number of training pairs."""
     test_samples: int = Field(1000, ge=10)
-    """Number of test pairs."""
+    """Number of test pairs, and of validation pairs if there are any."""
     length: int = Field(20, ge=8)
     """Number of tokens that a model reads, including its prediction token; the longest pairs need 19."""
     meanings: int = Field(MEANINGS, ge=2, le=MEANINGS)
     """Number of meanings of each of a sentence's four parts; with fewer, the task is learned sooner."""
+    split: Split = "fixed"
+    """``fixed``: the same pairs for all seeds, and none for validation. ``seeded``: the seed draws all pairs, including
+    those for validation."""
 
     def load(self) -> Task:
         """Load the task, with more pairs of the same kind as the unlabelled set ``natural``."""
-        rng = np.random.default_rng(0)
-        train, test = (
-            sentence_pairs(count, rng, meanings=self.meanings) for count in (self.samples, self.test_samples)
-        )
+        return self.draw(0) if self.split == "fixed" else Worlds(self.draw, WORLDS).of_run(0)
+
+    def draw(self, world: int) -> TextTask:
+        """Generate version ``world`` of the task; all versions have the tokeniser of version 0."""
+        rng = np.random.default_rng(world)
+        train, test = (self._pairs(count, rng) for count in (self.samples, self.test_samples))
+        natural, _ = self._pairs(2000, rng)
         other = prose.prose(5, parts=2)
+        first = train[0] if world == 0 else self._pairs(self.samples, np.random.default_rng(0))[0]
         return text_task(
             "pairs",
-            trained_tokeniser("pairs", [*train[0], *other], 800),
+            trained_tokeniser("pairs", [*first, *other], 800),
             self.length,
             train,
             test,
             cross=lambda: other,
-            natural=sentence_pairs(2000, rng, meanings=self.meanings)[0],
+            natural=natural,
+            held_out=self._pairs(self.test_samples, rng) if self.split == "seeded" else None,
             num_classes=2,
             class_names=("different", "same"),
             source="generated sentences",
             licence="none needed",
             stands_in_for="MRPC",
         )
+
+    def _pairs(self, count: int, rng: np.random.Generator) -> tuple[list[tuple[str, str]], list[int]]:
+        return sentence_pairs(count, rng, meanings=self.meanings)
 
 
 @TASKS.register("topics20")
@@ -152,6 +166,7 @@ class Topics20(TaskSource):
                 "natural": lambda count, rng: self._documents(count, language, topics, rng)[0],
                 "synthetic": lambda count, rng: written(train[0], count, rng),
             },
+            validation=self._documents(self.test_samples, language, topics, stream(0, "topics20", "validation")),
             vocabulary=self.vocabulary,
             class_names=tuple(f"topic {number}" for number in range(20)),
             licence="none needed",
