@@ -86,7 +86,7 @@ class Checked(NamedTuple):
         column: one of :data:`COLUMNS`.
         finding: its verdict.
         cells: the cells whose accuracies or times it asked for.
-        fair: whether it was judged on cells that were all searched where they are used.
+        fair: whether it was judged only on cells that were searched where they are used.
     """
 
     claim: Claim
@@ -135,7 +135,7 @@ def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | 
         measured: the recorded results.
         claims: the claims to check.
         searched: results of the same cells, each searched where it is used. In each column, a trained claim is judged
-            on these if they include every cell on which it rests.
+            on these alone if any part of it was run there, so that no older search decides beside a newer one.
     """
     checked, twins = [], measured.twins
     for claim in claims:
@@ -148,15 +148,16 @@ def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | 
 
 
 def _better(found: Checked, measured: Measured, searched: Measured | None) -> Checked:
-    """Return the same claim's check on ``searched`` if all of its cells are there, and ``found`` otherwise."""
+    """Return the same claim's check on ``searched`` if any part of it can be judged there, and ``found`` otherwise."""
     if searched is None or found.claim.kind != TRAINED:
         return found
-    here, there = (one.column(found.column).summaries for one in (measured, searched))
-    cells = {cell for cell in found.cells if cell in here}
-    if not cells or not cells <= there.keys():
-        return found
     judged = check_claim(searched, found.claim, found.column)
-    detail = f"{judged.finding.detail}; searched where it is used"
+    here, there = (one.column(found.column).summaries for one in (measured, searched))
+    if judged.finding.verdict == NOT_RUN or judged.cells.isdisjoint(there):
+        return found
+    older = sum(cell in here and cell not in there for cell in found.cells)
+    left_out = f" (cells with older searches, left out: {older})" * bool(older)
+    detail = f"{judged.finding.detail}; searched where it is used{left_out}"
     return judged._replace(finding=judged.finding._replace(detail=detail), fair=True)
 
 

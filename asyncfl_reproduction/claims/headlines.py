@@ -103,7 +103,7 @@ def check_headlines(measured: Measured, searched: Measured | None = None) -> pd.
     Args:
         measured: the recorded results.
         searched: results of the same cells, each searched where it is used. In each column, a headline is judged on
-            these if they include every cell on which it rests.
+            these alone if they have the cells.
 
     Returns:
         One row per headline and column ("tuned"; "printed" for headlines that rest on a cell with a twin): id, claim,

@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from asyncfl_reproduction.claims.base import TRAINED, Checked
+from asyncfl_reproduction.claims.measured import TUNED
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.shown import RECORDED
@@ -27,24 +29,35 @@ NUMBERS = ["seeds", "mean", "low", "high", "unit"]
 def decided(recorded: Recorded) -> pd.DataFrame:
     """Return one row per claim and one per headline of a tier: verdicts and, for headlines, their differences.
 
-    The columns are id, verdict, fixed (the verdict at the fixed server rate) and the numbers. Numbers are a headline's
-    difference with its interval; claims, which rest on several, have none.
+    The columns are id, verdict, fixed (the verdict at the fixed server rate), rates and the numbers. ``rates`` says
+    where the tuned rates behind a trained claim's verdict come from: ``in place`` (each was searched where it is used)
+    or ``older``; it is empty for a verdict that rests on no run. Numbers are a headline's difference with its interval;
+    claims, which rest on several, have none.
     """
     claims = pd.concat([recorded.claims(paper) for paper in recorded.checked], ignore_index=True)
-    rows = claims[["id"]].assign(verdict=claims["ours"], fixed=claims.get(FIXED, ""))
+    rates = {one.claim.id: _rates(one) for found in recorded.checked.values() for one in found if one.column == TUNED}
+    rows = claims[["id"]].assign(verdict=claims["ours"], fixed=claims.get(FIXED, ""), rates=claims["id"].map(rates))
     heads = recorded.headlines
     tuned, twins = heads[heads["column"] == "tuned"], heads[heads["column"] != "tuned"].set_index("id")["verdict"]
     more = tuned[["id", "verdict", *NUMBERS]].assign(fixed=tuned["id"].map(twins))
-    table = pd.concat([rows, more], ignore_index=True).reindex(columns=["id", "verdict", "fixed", *NUMBERS])
+    table = pd.concat([rows, more], ignore_index=True).reindex(columns=["id", "verdict", "fixed", "rates", *NUMBERS])
     return table.round({"mean": 6, "low": 6, "high": 6})
+
+
+def _rates(found: Checked) -> str:
+    """Return where the rates behind a verdict come from, see :func:`decided`."""
+    if found.claim.kind != TRAINED or not found.cells:
+        return ""
+    return "in place" if found.fair else "older"
 
 
 def read_decided(kept: str | Path | None) -> pd.DataFrame:
     """Read the kept verdicts by id; the table is empty if none are kept, as in an installed package."""
     path = None if kept is None else Path(kept) / FILE
     if path is None or not path.exists():
-        return pd.DataFrame(columns=["verdict", "fixed", *NUMBERS])
-    return pd.read_csv(path, index_col="id", dtype={"fixed": str, "unit": str}).fillna({"fixed": "", "unit": ""})
+        return pd.DataFrame(columns=["verdict", "fixed", "rates", *NUMBERS])
+    words = ["fixed", "rates", "unit"]
+    return pd.read_csv(path, index_col="id", dtype=dict.fromkeys(words, str)).fillna(dict.fromkeys(words, ""))
 
 
 def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:

@@ -15,6 +15,7 @@ from asyncfl_reproduction.claims import (
     PARTLY,
     REVERSED,
     UNDECIDED,
+    WHERE_RUN,
     Measured,
     table_of_discoveries,
 )
@@ -110,16 +111,19 @@ def test_claims_of_the_clock_need_no_rates():
     assert check_claim(m, told).finding.verdict == UNDECIDED
 
 
-def test_a_claim_is_judged_where_all_its_cells_were_searched_or_not_at_all():
-    borrowing, searched = world(("a", "b"), a=90.0, b=80.0), world(a=70.0, b=80.0)
-    for other, verdict, fair in (
-        (None, BORROWED, False),
-        (searched, REVERSED, True),
-        (searched.without(["b"]), BORROWED, False),
+def test_a_claim_is_judged_on_searched_cells_alone_if_any_part_of_it_was_run_there():
+    borrowing, searched = world(("a", "b"), a=90.0, b=80.0, c=70.0), world(a=70.0, b=80.0, c=60.0)
+    for other, cells, verdict, fair in (
+        (None, ["ab"], BORROWED, False),
+        (searched, ["ab"], REVERSED, True),
+        (searched.without(["b"]), ["ab"], BORROWED, False),
+        (searched.without(["b"]), ["ab", "ac"], WHERE_RUN, True),
+        (searched.without(["c"]), ["ab", "ac"], REVERSED, True),
     ):
-        (found,) = check_all(borrowing, [claim("ab")], other)
+        (found,) = check_all(borrowing, [claim(*cells)], other)
         assert (found.finding.verdict, found.fair) == (verdict, fair)
-        assert found.finding.detail.endswith("; searched where it is used") is fair
+        assert ("; searched where it is used" in found.finding.detail) is fair
+        assert ("left out" in found.finding.detail) is (fair and other is not searched)
 
 
 def test_what_no_training_decides_is_never_judged_elsewhere():
