@@ -58,7 +58,8 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
     drawn = {key: rows.reset_index(drop=True) for key, rows in curves.groupby(["cell", "seed"])}
     of_cells = {cell: [drawn[cell, seed] for seed in rows["seed"]] for cell, rows in by_cell.items()}
     plan = CELLS / f"{tier}.yaml"
-    return Measured(by_cell, of_cells, borrowed=borrowed(expand_grid(plan, paper=paper)) if plan.exists() else ())
+    cells = expand_grid(plan, paper=paper) if plan.exists() else []
+    return Measured(by_cell, of_cells, [cell.name for cell in cells], borrowed(cells))
 
 
 def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:

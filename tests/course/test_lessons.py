@@ -16,6 +16,10 @@ from exercises import exercises_of
 from quotes import cited, numbers_in, outputs, quoted, supported, unfounded, unsupported
 from records import TAG, showing_records
 
+from asyncfl_course import lessons
+from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.columns import untuned
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 PATHS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 NAMES = [
@@ -243,3 +247,11 @@ def test_outputs_of_tables_count():
         "x", outputs=[nbformat.v4.new_output("display_data", {"text/html": "<td>3.5</td>"})]
     )
     assert numbers_in(outputs(cell)) == {3.5}
+
+
+@pytest.mark.parametrize("paper", ["fedecho", "fedrevive", "kuiper", "fedadt"])
+def test_a_cell_whose_twin_was_not_recorded_is_not_in_the_fixed_column(paper):
+    recorded = lessons.evidence(paper, "fair")
+    fixed = lessons.in_column(paper, untuned(paper), "fair").summaries
+    missing = {cell for cell in recorded.twins if cell + TWIN not in recorded.summaries}
+    assert missing and missing.isdisjoint(fixed)
