@@ -24,6 +24,8 @@ TIER = "laptop"
 FILE = f"{TIER}/verdicts.csv"
 """Name of the table, in the folder of recorded tables."""
 NUMBERS = ["seeds", "mean", "low", "high", "unit"]
+COLUMNS = ["verdict", "fixed", "rates", *NUMBERS]
+"""All columns beside the id."""
 
 
 def decided(recorded: Recorded) -> pd.DataFrame:
@@ -38,9 +40,9 @@ def decided(recorded: Recorded) -> pd.DataFrame:
     rates = {one.claim.id: _rates(one) for found in recorded.checked.values() for one in found if one.column == TUNED}
     rows = claims[["id"]].assign(verdict=claims["ours"], fixed=claims.get(FIXED, ""), rates=claims["id"].map(rates))
     heads = recorded.headlines
-    tuned, twins = heads[heads["column"] == "tuned"], heads[heads["column"] != "tuned"].set_index("id")["verdict"]
+    tuned, twins = heads[heads["column"] == TUNED], heads[heads["column"] != TUNED].set_index("id")["verdict"]
     more = tuned[["id", "verdict", *NUMBERS]].assign(fixed=tuned["id"].map(twins))
-    table = pd.concat([rows, more], ignore_index=True).reindex(columns=["id", "verdict", "fixed", "rates", *NUMBERS])
+    table = pd.concat([rows, more], ignore_index=True).reindex(columns=["id", *COLUMNS])
     return table.round({"mean": 6, "low": 6, "high": 6})
 
 
@@ -55,14 +57,14 @@ def read_decided(kept: str | Path | None) -> pd.DataFrame:
     """Read the kept verdicts by id; the table is empty if none are kept, as in an installed package."""
     path = None if kept is None else Path(kept) / FILE
     if path is None or not path.exists():
-        return pd.DataFrame(columns=["verdict", "fixed", "rates", *NUMBERS])
+        return pd.DataFrame(columns=COLUMNS)
     words = ["fixed", "rates", "unit"]
     return pd.read_csv(path, index_col="id", dtype=dict.fromkeys(words, str)).fillna(dict.fromkeys(words, ""))
 
 
 def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
     """Return the headlines as an HTML table with the paper's, this run's and the laptop tier's recorded numbers."""
-    own = headlines[headlines["column"] == "tuned"]
+    own = headlines[headlines["column"] == TUNED]
     there = kept.reindex(own["id"]).fillna({"verdict": NOT_RUN})
     table = pd.DataFrame(
         {
@@ -92,7 +94,7 @@ def _said(row: Any) -> str:
 
 def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
     """Describe how many cells were run, and how many headlines this run and the laptop tier decide."""
-    own = recorded.headlines[recorded.headlines["column"] == "tuned"]
+    own = recorded.headlines[recorded.headlines["column"] == TUNED]
     seeds = own["seeds"].max()
     with_seeds = "" if pd.isna(seeds) else f", with up to {int(seeds)} seeds each"
     here, there = (int(found.isin(DECIDED).sum()) for found in (own["verdict"], own["id"].map(kept["verdict"])))

@@ -242,8 +242,7 @@ def noted(column: str, left: str, right: str) -> str:
         lead = lessons.leads(left, right, tier=tier or tier_of(left, right)).iloc[0]
         return in_points(lead["mean"], lead["low"], lead["high"])
     marks = {TUNED: "", untuned(left.split("/")[0]): TWIN, "every rate of Table 8": ALL_PRINTED}
-    marks |= {"every rate of Table 4": ALL_PRINTED}
-    marks |= {"own cell": "", "fixed rates": ""}
+    marks |= {"every rate of Table 4": ALL_PRINTED, "own cell": "", "fixed rates": ""}
     assert column in marks, f"{left} has no column {column!r}"
     return difference(left + marks[column], right + marks[column], tier)
 

@@ -159,7 +159,7 @@ def text_task(
     test: tuple[Sequence[Text], Sequence[int]],
     cross: Callable[[], Sequence[Text]],
     natural: Sequence[Text] | None = None,
-    held_out: tuple[Sequence[Text], Sequence[int]] | None = None,
+    validation: tuple[Sequence[Text], Sequence[int]] | None = None,
     **about: Any,
 ) -> TextTask:
     """Make a task from texts and their classes.
@@ -175,7 +175,7 @@ def text_task(
         train, test: texts and labels.
         cross: function that returns other texts.
         natural: texts for the natural set, if there are any.
-        held_out: texts and labels of validation samples, if there are any.
+        validation: texts and labels of validation samples, if there are any.
         about: the task's other fields.
     """
 
@@ -203,7 +203,7 @@ def text_task(
         inputs,
         labels,
         *tests,
-        validation=None if held_out is None else encoded(held_out),
+        validation=None if validation is None else encoded(validation),
         unlabelled=sets,
         vocabulary=tokeniser.vocabulary,
         decode=tokeniser.decode,

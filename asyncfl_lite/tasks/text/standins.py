@@ -103,7 +103,7 @@ class Pairs(TaskSource):
         train, test = (self._pairs(count, rng) for count in (self.samples, self.test_samples))
         natural, _ = self._pairs(2000, rng)
         other = prose.prose(5, parts=2)
-        first = train[0] if world == 0 else self._pairs(self.samples, np.random.default_rng(0))[0]
+        first, _ = self._pairs(self.samples, np.random.default_rng(0))
         return text_task(
             "pairs",
             trained_tokeniser("pairs", [*first, *other], 800),
@@ -112,7 +112,7 @@ class Pairs(TaskSource):
             test,
             cross=lambda: other,
             natural=natural,
-            held_out=self._pairs(self.test_samples, rng) if self.split == "seeded" else None,
+            validation=self._pairs(self.test_samples, rng) if self.split == "seeded" else None,
             num_classes=2,
             class_names=("different", "same"),
             source="generated sentences",
