@@ -7,13 +7,14 @@ the paper's own printed numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import pandas as pd
 
 from asyncfl_reproduction.claims.findings import Finding, short
 from asyncfl_reproduction.claims.measured import ACCURACY, CONSTANT, PRINTED, TUNED, Measured
+from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, benjamini_hochberg
 from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, LEVEL, NOT_RUN, PARTLY, REFUTED
@@ -138,6 +139,9 @@ def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | 
             on these alone if any part of it was run there, so that no older search decides beside a newer one.
     """
     checked, twins = [], measured.twins
+    if searched is not None:  # a tuned cell must not stand in for a twin that only the older tier has
+        plan = {*(searched.planned or searched.summaries), *(cell + TWIN for cell in twins)}
+        searched = replace(searched, planned=plan)
     for claim in claims:
         found = check_claim(measured, claim)
         trained = claim.kind == TRAINED

@@ -126,6 +126,13 @@ def test_a_claim_is_judged_on_searched_cells_alone_if_any_part_of_it_was_run_the
         assert ("left out" in found.finding.detail) is (fair and other is not searched)
 
 
+def test_a_searched_cell_does_not_stand_in_for_a_twin_that_only_older_searches_have():
+    older = world(a=60.0, b=60.0, **{"a@printed": 80.0, "b@printed": 70.0})
+    searched = world(a=90.0, b=75.0, **{"a@printed": 70.0})  # its 75.0 is tuned
+    found = {one.column: (one.finding.verdict, one.fair) for one in check_all(older, [claim("ab")], searched)}
+    assert found == {"tuned": (HOLDS, True), "printed": (HOLDS, False)}
+
+
 def test_what_no_training_decides_is_never_judged_elsewhere():
     (found,) = check_all(world(a=90.0, b=80.0), [replace(claim("ab"), kind=CLOCK)], world(a=70.0, b=80.0))
     assert (found.finding.verdict, found.fair) == (HOLDS, False)
