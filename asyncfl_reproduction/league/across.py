@@ -300,7 +300,7 @@ def answer_questions(measured: Measured, questions: Iterable[Question] | None = 
 
 
 QUESTIONS = [
-    Question("X-1", "In what order are the four methods and FedBuff, on one workload and delay law, equally tuned?",
+    Question("X-1", "In what order are the four methods and FedBuff, on one workload and delay law, all tuned?",
              orders),
     Question("X-2", "Does the order survive another delay law?", reversals),
     Question("X-3", "What is the server's data worth?", compared(

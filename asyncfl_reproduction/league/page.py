@@ -41,7 +41,7 @@ from asyncfl_reproduction.statistics import Contrast
 from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words, tried
 from asyncfl_reproduction.written import count, with_signs
 
-HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
+HEADINGS = {"tuned": ("Tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", LEVEL: "#1d4ed8"}
 WIDEST_BAR = 30.0
 """Most points that a bar shows to either side."""

@@ -28,7 +28,7 @@ from asyncfl_reproduction.statistics import FEWEST_SEEDS, deviation
 from asyncfl_reproduction.written import mean_text
 
 METHODS = (*FIVE, *OTHERS)
-HEADINGS = {TUNED: "equally tuned", FIXED: FIXED}
+COLUMNS = (TUNED, FIXED)
 
 
 def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.ndarray]]:
@@ -84,11 +84,11 @@ def table(measured: Measured) -> pd.DataFrame:
     ``*`` marks methods of :func:`not_told_from_best`.
     """
     texts: dict[str, dict[str, str]] = {}
-    for column in HEADINGS:
+    for column in COLUMNS:
         for place, ran in places(measured, column).items():
             good = not_told_from_best(ran)
             marks = {m: " *" * (m in good) + measured.mark(in_place(place, m, column)) for m in ran}
-            texts[f"{with_titles(place)}, {HEADINGS[column]}"] = {m: mean_text(100 * ran[m]) + marks[m] for m in ran}
+            texts[f"{with_titles(place)}, {column}"] = {m: mean_text(100 * ran[m]) + marks[m] for m in ran}
     shown = pd.DataFrame(texts, index=[m for m in METHODS if any(m in ran for ran in texts.values())], dtype=object)
     shown.insert(0, "method", [plots.title(m) for m in shown.index])
     return shown.fillna(MISSING).reset_index(drop=True)
@@ -99,13 +99,13 @@ def heat_map(measured: Measured) -> Figure | None:
 
     On the left are the methods when tuned, and on the right those at fixed server rates. Ranks are within a place.
     """
-    drawn = {column: places(measured, column) for column in HEADINGS}
+    drawn = {column: places(measured, column) for column in COLUMNS}
     there = {(column, place): ran for column, found in drawn.items() for place, ran in found.items()}
     if not there:
         return None
     means = pd.DataFrame({key: {m: 100 * v.mean() for m, v in ran.items()} for key, ran in there.items()})
     ranks = means.rank(ascending=False)
-    order = ranks[next(column for column in HEADINGS if drawn[column])].mean(axis=1).sort_values().index
+    order = ranks[next(column for column in COLUMNS if drawn[column])].mean(axis=1).sort_values().index
     means, ranks = means.loc[order], ranks.loc[order]
     figure, (axes,) = panels(1)
     figure.set_size_inches(min(14, 3 + 1.25 * len(there)), 1.6 + 0.3 * len(order))
@@ -118,7 +118,7 @@ def heat_map(measured: Measured) -> Figure | None:
                 axes.text(column, row, f"{means.loc[method, key]:.1f}{'*' * (method in good)}", ha="center",
                           va="center", fontsize=9, color="white" if dark else "black")  # fmt: skip
     axes.set_yticks(range(len(order)), [plots.title(m) for m in order])
-    heads = [f"{with_titles(place).replace(', ', chr(10))}\n{HEADINGS[column]}" for column, place in there]
+    heads = [f"{with_titles(place).replace(', ', chr(10))}\n{column}" for column, place in there]
     axes.set_xticks(range(len(there)), heads, fontsize=9)
     axes.xaxis.tick_top()
     axes.grid(False)
@@ -143,7 +143,7 @@ def in_words(measured: Measured) -> str:
     p = "" if np.isnan(found.p) else f" Friedman's test that all rank alike: p = {found.p:.2g}."
     return (
         f"{len(there)} of {len(WORKLOADS) * len(LAWS)} settings (a workload under a delay law) are recorded; "
-        f"{len(found.ranks)} methods, equally tuned, are in all of them, with {found.blocks} seeds in all "
+        f"{len(found.ranks)} methods, tuned, are in all of them, with {found.blocks} seeds in all "
         f"(of each, the mean of its last five tests).{p} Nemenyi's critical difference of mean ranks at 5%: "
         f"{found.critical:.2f}. Holm-corrected paired t tests cannot distinguish methods with a star from the best."
     )

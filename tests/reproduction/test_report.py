@@ -394,9 +394,7 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
 def test_the_head_to_head_marks_constant_answers(tmp_path):
     record(tmp_path, f"{PLACE}/fedbuff", (0.1, 0.1, 0.1), **CONSTANT, tier=LEAGUE)
     record(tmp_path, f"{PLACE}/fedecho", tier=LEAGUE)
-    shown = head_to_head.table(Recorded(LEAGUE, tmp_path).measured).set_index("method")[
-        "drawn shapes, large, equally tuned"
-    ]
+    shown = head_to_head.table(Recorded(LEAGUE, tmp_path).measured).set_index("method")["drawn shapes, large, tuned"]
     assert shown["FedBuff"].endswith(" (constant answer)") and "constant" not in shown["FedEcho"]
 
 
@@ -462,8 +460,8 @@ def test_the_heat_map_needs_two_methods(tmp_path):
     assert isinstance(head_to_head.heat_map(measured), Figure)
     assert isinstance(head_to_head.critical_differences(measured), Figure)
     assert head_to_head.table(measured).to_dict("records") == [
-        {"method": "FedBuff", "drawn shapes, large, equally tuned": "42.0 ± 2.0"},
-        {"method": "FedADT", "drawn shapes, large, equally tuned": "61.0 ± 1.0 *"},
+        {"method": "FedBuff", "drawn shapes, large, tuned": "42.0 ± 2.0"},
+        {"method": "FedADT", "drawn shapes, large, tuned": "61.0 ± 1.0 *"},
     ]
 
 
