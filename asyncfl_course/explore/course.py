@@ -83,7 +83,7 @@ COURSE = (
         "The world",
         (
             Lesson("00_start_here", "Start here", "what asynchrony buys, and what it costs", 36, 30),
-            Lesson("01_virtual_time", "Virtual time", "staleness, predicted before anything is trained", 43, 40),
+            Lesson("01_virtual_time", "Virtual time", "staleness, predicted before anything is trained", 45, 40),
             Lesson("02_heterogeneity", "Heterogeneity", "what unequal data do to training", 39, 30),
         ),
         True,
@@ -91,19 +91,19 @@ COURSE = (
     Part(
         "Servers",
         (
-            Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 42, 25),
+            Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 44, 25),
             Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 45, 45),
-            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 71, 57),
+            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 78, 57),
         ),
         True,
     ),
     Part(
         "Distillation",
         (
-            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 30, 28),
+            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 32, 28),
             Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 36, 30),
-            Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 41, 23),
-            Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 48, 30),
+            Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 45, 23),
+            Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 50, 30),
             Lesson("10_fedrevive", "FedRevive", "stale updates revived on made-up samples", 66, 30),
         ),
         True,
@@ -111,20 +111,20 @@ COURSE = (
     Part(
         "Other data",
         (
-            Lesson("11_text", "Text", "from words to asynchronous training", 44, 30),
-            Lesson("12_generation", "Generation", "language models that answer sums", 33, 24),
-            Lesson("13_video", "Video", "clips, and what changes with them", 39, 25),
+            Lesson("11_text", "Text", "from words to asynchronous training", 49, 30),
+            Lesson("12_generation", "Generation", "language models that answer sums", 36, 24),
+            Lesson("13_video", "Video", "clips, and what changes with them", 42, 25),
         ),
         False,
     ),
     Part(
         "Judging",
         (
-            Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 47, 34),
-            Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 34, 38),
-            Lesson("16_questions", "Questions", "the comparison that no paper makes", 39, 29),
-            Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 24, 93),
-            Lesson("18_referee", "Referee", "a plan sealed before the result", 24, 45),
+            Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 50, 34),
+            Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 36, 38),
+            Lesson("16_questions", "Questions", "the comparison that no paper makes", 43, 29),
+            Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 26, 93),
+            Lesson("18_referee", "Referee", "a plan sealed before the result", 27, 45),
         ),
         True,
     ),
