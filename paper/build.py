@@ -45,6 +45,8 @@ ASKED = re.compile(r'#(?:d|says)\(\s*"([^"]+)",\s*"([^"]+)"(?:,\s*column:\s*"([^
 ASKED_ALONE = re.compile(r'#accuracy\(\s*"([^"]+)"(?:,\s*column:\s*"([^"]+)")?\s*\)')
 SUFFIXES = {"tuned": "", "rate 1": TWIN, "printed": "@all-printed"}
 """Column -> what its cells' names end with."""
+EQUAL_TIME = "equal time"
+"""Column of the tuned difference when the first of the two runs ends."""
 ON_REAL_DATA = " on real data"
 """Ends a column's name where the cells are those of the tier ``real``."""
 WORDS = {LEVEL: "level with", HOLDS: "above", REVERSED: "below"}
@@ -88,6 +90,8 @@ def measured(*cells: str) -> Measured:
 
 def compared(left: str, right: str, column: str) -> Contrast | None:
     """Return the difference of two cells in a column; None where one was not run."""
+    if column == EQUAL_TIME:
+        return contrast(measured(left, right).gap_in_time(left, right).to_numpy(), "")
     cells = [cell + SUFFIXES[column.removesuffix(ON_REAL_DATA)] for cell in (left, right)]
     found = recorded("real").measured if column.endswith(ON_REAL_DATA) else measured(*cells)
     gap = found.gap(*cells)
