@@ -23,11 +23,13 @@ from asyncfl_course.records import (
     RESULTS,
     RUNS,
     TUNED,
+    TWIN,
     Finding,
     Measured,
     borrowed,
     contrast,
     expand_grid,
+    first_tier,
     paper_of,
     read_table,
     tried,
@@ -108,6 +110,30 @@ def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
     if column not in known:
         raise ResultError(f"column: {paper} has {' and '.join(map(repr, known))}, not {column!r}")
     return evidence(paper, tier).column(known[column])
+
+
+def newest(*cells: str, column: str = TUNED) -> str:
+    """Return the tier of the newest searches that have all of these cells: ``fair``, or else ``laptop``.
+
+    In the tier ``fair`` each method was searched where it is used, and chosen on validation samples. The searches of
+    the tier ``laptop`` are older: they had fewer tries, and chose on test samples.
+
+    Args:
+        cells: full names of cells of one paper.
+        column: as in :func:`in_column`.
+
+    Raises:
+        ResultError: neither tier has all of them.
+
+    Example:
+        >>> cells = [f"kuiper/fig3b/bias0.5/{name}" for name in ("kuiper", "oort")]
+        >>> newest(*cells), newest(*cells, column="rate 1")
+        ('fair', 'laptop')
+    """
+    found = first_tier([cell + TWIN * (column != TUNED) for cell in cells], ("fair", "laptop"), RESULTS)
+    if found is None:
+        raise ResultError(f"{', '.join(cells)}: not all recorded in the column {column!r} of the tier fair or laptop")
+    return found
 
 
 def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = ACCURACY) -> pd.Series:

@@ -14,6 +14,7 @@ from asyncfl_reproduction.home import CELLS, RESULTS
 from asyncfl_reproduction.league.entry import check_rules, read_entry
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
+from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, as_level, contrast, equivalence, interval, judge
 from asyncfl_reproduction.theory.pictures import bound_figure
 from asyncfl_reproduction.tuning.tuned import tried
@@ -36,6 +37,7 @@ __all__ = [
     "ERROR_LEVEL",
     "expand_grid",
     "Finding",
+    "first_tier",
     "FIXED",
     "HOLDS",
     "interval",
