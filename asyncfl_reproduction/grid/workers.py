@@ -146,7 +146,7 @@ def _unfinished(folder: Path) -> Iterator[Path]:
 def _times_begun(cell: Cell, runs: Path) -> int:
     try:
         return int((cell.folder(runs) / BEGUN).read_text())
-    except OSError:
+    except (OSError, ValueError):
         return 0
 
 

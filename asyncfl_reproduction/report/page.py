@@ -16,7 +16,7 @@ from PIL import Image as Pixels
 from asyncfl_lite import plots
 from asyncfl_reproduction.claims import VERDICTS
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.published import layout
+from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
     decided,
     figures_fedadt,
@@ -35,7 +35,7 @@ from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import WORDS, names, place, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.report.searches import better_untuned, own_searches, searches
-from asyncfl_reproduction.report.tables import artefacts, background, beside, listed, was_run
+from asyncfl_reproduction.report.tables import background, beside, listed, was_run
 from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.written import count
 
