@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -265,11 +266,19 @@ def _check_certificates(scheduler: str) -> None:
 
 
 def count_workers(scheduler: str) -> int:
-    """Return how many cells a scheduler's workers run at a time.
+    """Return how many cells a scheduler's workers run at a time, and warn if other machines may use them.
 
     Raises:
         ConfigError, MissingLibraryError: as :func:`connected`.
     """
     with connected(scheduler) as client:
         threads: dict[str, Any] = client.nthreads()
+        if there := [one for one in (client.scheduler_info()["address"], *threads) if _is_open(one)]:
+            print(f"scheduler: anyone who reaches {there[0]} can run code as you; see docs/cluster.md", file=sys.stderr)
         return sum(threads.values())
+
+
+def _is_open(address: str) -> bool:
+    """Return whether an address of Dask's lets in other machines without a certificate."""
+    host = urlsplit(address).hostname or ""
+    return not (address.startswith("tls:") or host.startswith("127.") or host in ("localhost", "::1"))
