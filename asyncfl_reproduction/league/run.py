@@ -41,7 +41,7 @@ class Trial(NamedTuple):
 
     Attributes:
         updates: number of client updates.
-        seconds: seconds that the run took alone.
+        seconds: seconds of processor time that the run took alone.
         unlabelled: whether its server read unlabelled inputs.
         labelled: share of the training samples that its server keeps with their labels.
     """
@@ -106,9 +106,9 @@ class Newcomer:
         search = self.search(place)
         config = search.config(points_of(search.grid)[0], search.seeds[0])
         looked: list[str] = []
-        began = time.perf_counter()
+        began = time.process_time()
         result = Run(config, _watched(task_of(config), looked)).finish()
-        took = Trial(result.summary["client_updates"], time.perf_counter() - began, bool(looked), config.held_out)
+        took = Trial(result.summary["client_updates"], time.process_time() - began, bool(looked), config.held_out)
         if took.updates != place.updates:
             raise SimulationError(
                 f"{self.entry.file}: {config.rounds} versions of {self.entry.name} took {took.updates} client updates, "
