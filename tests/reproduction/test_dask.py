@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,10 +18,11 @@ import psutil
 import pytest
 from sockets import listening
 
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, connected, outcomes
 
+dask = pytest.importorskip("dask")
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'asyncfl-lite[dask]'")
 
 pytestmark = pytest.mark.long
@@ -139,6 +142,39 @@ def test_a_cell_that_kills_every_worker_fails_and_the_others_are_done(grid, clus
     ended = dict(outcomes(deadly, expand_grid(grid), tmp_path, scheduler=address))
     assert ended.pop("toy/a") == "its worker was lost 3 times, killed or out of memory"
     assert ended == {"toy/b": "not run, in this test", "toy/c": "not run, in this test"}
+
+
+def test_code_that_the_cluster_does_not_have_is_the_cells_error(grid, cluster, tmp_path, monkeypatch):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/only_here.py").write_text("def work(cell, runs):\n    return cell.name, None\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "own"))
+    address, start_worker = cluster
+    start_worker()
+    ended = dict(outcomes(importlib.import_module("only_here").work, expand_grid(grid), tmp_path, scheduler=address))
+    assert list(ended) == ["toy/a", "toy/b", "toy/c"]
+    assert all(
+        error.startswith("RuntimeError: Error during deserial") and "\n" not in error for error in ended.values()
+    )
+
+
+def sleepy(cell, runs):
+    """Stands for a cell that runs when the scheduler is lost."""
+    (runs / "runs").touch()
+    time.sleep(60)
+
+
+def test_a_lost_scheduler_is_one_line_with_the_whole_advice(grid, cluster, tmp_path, capfd):
+    address, start_worker = cluster
+    start_worker()
+    (lost,) = [one for one in psutil.Process().children() if "scheduler" in one.cmdline()]
+    ends = threading.Thread(target=lambda: (wait_for((tmp_path / "runs").exists), lost.kill()))
+    with dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
+        ends.start()
+        with pytest.raises(SimulationError) as caught:
+            list(outcomes(sleepy, expand_grid(grid), tmp_path, scheduler=address))
+    advice = "is gone, and its workers end with it; start a scheduler and workers again, and the same command continues"
+    assert str(caught.value) == f"scheduler: {address} {advice}"
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
