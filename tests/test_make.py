@@ -28,7 +28,7 @@ for word in "$0" "$@"; do printf '%s\\0' "$word" >> "$LOG"; done; printf '\\n\\0
 if [ "$1" = .ci/with ]; then exec "$REAL" "$@"; fi
 """
 TAKES = {
-    "setup": {"PYTHON": ("{}",), "TORCH_INDEX": ("--index-url={}",)},
+    "setup": {"PYTHON": ("{}",), "TORCH_INDEX": ("--index-url={}",), "CONSTRAINTS": ("{}",)},
     "reproduce": {
         "TIER": ("{}", "--tier={}"), "PAPER": ("--paper={}",), "ONLY": ("--only={}",), "WORKERS": ("--workers={}",),
         "SCHEDULER": ("--scheduler={}",), "YES": (),
