@@ -65,8 +65,10 @@ def _digest(path: Path) -> str:
 
 def _sums(folder: Path) -> dict[str, str]:
     """Return the recorded digests of a folder's files by name; lines of another form are left out."""
-    path = folder / SUMS
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines) if name}
 
 
