@@ -38,7 +38,9 @@ TWIN = "@printed"
 It is the twin of the cell without the ending, whose method was tuned like all others."""
 ALL_PRINTED = "@all-printed"
 """Ending of the name of a cell that takes all rates that its paper's table prints for its method."""
-ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}
+SERVER_RATE = "@server-rate"
+"""Ending of the name of a cell with a fixed server rate, and everything else searched."""
+ENDINGS = {"tuned": "", "printed": TWIN, "server_rate": SERVER_RATE, "all_printed": ALL_PRINTED}
 """Column -> the ending of its cells' names."""
 TUNED = "tuned"
 """Key in a cell's settings: the study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method the cell
@@ -64,7 +66,8 @@ Imports = Annotated[list[str], BeforeValidator(_listed), Field(alias="import")]
 """Users' modules or files that register classes for cells; a file's path is relative to the YAML file."""
 
 
-Columns = Annotated[list[Literal["tuned", "printed", "all_printed"]], Field(min_length=1)]
+Column = Literal["tuned", "printed", "server_rate", "all_printed"]
+Columns = Annotated[list[Column], Field(min_length=1)]
 """Columns in which cells are run; see :data:`TWIN` and :data:`ALL_PRINTED`."""
 
 
@@ -155,7 +158,7 @@ class Cell:
         self.__dict__.update(state, config=Config(**state["config"]))
 
     @property
-    def column(self) -> Literal["tuned", "printed", "all_printed"]:
+    def column(self) -> Column:
         """The column to which the cell belongs; see :data:`ENDINGS`."""
         return next((column for column, ending in ENDINGS.items() if ending and self.name.endswith(ending)), "tuned")
 
@@ -286,7 +289,7 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
     if not merged(*layers).keys().isdisjoint((SEARCH, RATES_OF)):
         return _searched_cell(path, name, cell, tier, common, layers, column)
-    if column == "all_printed":
+    if column in ("server_rate", "all_printed"):
         return None
     ours, published, search = {**common.ours, **cell.ours}, tuple(cell.published), _search(merged(*layers), column)
     found = search is not None and tuned.has_outcomes(*search)
@@ -325,9 +328,12 @@ def _searched_cell(
                 return None
         else:
             search = own_search(name, given[SEARCH], settings, column) if parent is None else None
-            if parent is None and search is None:
+            if parent is None and search is None and column != "server_rate":
                 return None
-            choice = chosen_for(tier, parent or name, column)
+            if search is None and parent is None:  # the method has no server rate
+                choice = chosen_for(tier, name.removesuffix(SERVER_RATE))
+            else:
+                choice = chosen_for(tier, parent or name, column)
             waits_for = f"that of {parent or name}" if choice is None else None
         chosen = tuned.nested(choice or {})
         layers = [settings, chosen] if parent is None else [chosen, settings]  # an ablation's own options win

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from math import isnan
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
-from asyncfl_reproduction.tuning.grids import ColumnOfGrids, read_grids
+from asyncfl_reproduction.tuning.grids import ColumnOfGrids, Searched, read_grids
 from asyncfl_reproduction.tuning.outcomes import METRIC, of_cells, rows_of
 
 
@@ -29,9 +29,7 @@ def choice_of(rows: Iterable[Mapping[str, Any]], file: ColumnOfGrids) -> dict[st
     return json.loads(max(means, key=lambda point: -1.0 if isnan(means[point]) else means[point]))
 
 
-def chosen_for(
-    tier: str, cell: str, column: Literal["tuned", "printed"] = "tuned", folder: Path | None = None
-) -> dict[str, Any] | None:
+def chosen_for(tier: str, cell: str, column: Searched = "tuned", folder: Path | None = None) -> dict[str, Any] | None:
     """Return the best combination of a cell's own search in a column, or None if the search has not ended."""
     rows = rows_of(of_cells(tier, cell, folder), cell)
     return choice_of(rows, getattr(read_grids(), column)) if rows else None

@@ -28,6 +28,10 @@ Grid = dict[str, list[Any]]
 """Option -> its values in order; an option in a group is written ``settings.distill_lr``."""
 
 
+Searched = Literal["tuned", "printed", "server_rate"]
+"""Columns whose settings are searched."""
+
+
 class Stage(Settings):
     """A stage of a search, in which the best combinations so far continue with more seeds."""
 
@@ -53,6 +57,8 @@ class GridsFile(Settings):
     tuned: ColumnOfGrids
     printed: ColumnOfGrids
     """Grids with the server's options fixed; see :mod:`asyncfl_reproduction.grid.columns`."""
+    server_rate: ColumnOfGrids
+    """Grids with the server's rate fixed, and everything else searched."""
     all_printed: dict[str, dict[str, dict[str, Any]]]
     """Name of a set -> method -> every rate that its paper's table prints for it, as option -> value."""
     definitions: dict[str, Any] = {}
@@ -107,7 +113,7 @@ def read_grids(path: Path | None = None) -> GridsFile:
 @lru_cache(maxsize=2)
 def _read(path: Path, _: int) -> GridsFile:
     file = read_yaml(path, GridsFile)
-    for column in (file.tuned, file.printed):
+    for column in (file.tuned, file.printed, file.server_rate):
         for name, methods in column.grids.items():
             for method, grid in methods.items():
                 tries = math.prod(map(len, grid.values()))
@@ -118,9 +124,7 @@ def _read(path: Path, _: int) -> GridsFile:
     return file
 
 
-def own_search(
-    cell: str, named: str, settings: dict[str, Any], column: Literal["tuned", "printed"] = "tuned"
-) -> OwnSearch | None:
+def own_search(cell: str, named: str, settings: dict[str, Any], column: Searched = "tuned") -> OwnSearch | None:
     """Return a cell's search, or None if its method has no search in this column.
 
     Args:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import isnan, sqrt
 from pathlib import Path
 from statistics import fmean
@@ -20,7 +21,7 @@ from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import Grid, OwnSearch
 from asyncfl_reproduction.tuning.outcomes import METRIC, keep, of_cells, rows_of
-from asyncfl_reproduction.tuning.search import AT_ONCE, results_of, row_of, still_known
+from asyncfl_reproduction.tuning.search import AT_ONCE, Known, results_of, row_of, still_known
 from asyncfl_reproduction.tuning.studies import points_of
 from asyncfl_reproduction.tuning.tuned import in_words
 
@@ -38,11 +39,13 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
         say: called with a line at the end.
     """
     path = of_cells(tier, search.cell, folder)
-    known = still_known(rows_of(path, search.cell), search)
+    own = still_known(rows_of(path, search.cell), search)
+    known, used = known_of(path, search), dict.fromkeys(own)
 
     def run(points: Sequence[Point], seeds: Sequence[int]) -> None:
         """Run the missing combinations in lockstep, and keep their outcomes."""
         wanted = [(point, seed) for seed in seeds for point in points]
+        used.update(dict.fromkeys((json.dumps(point), seed) for point, seed in wanted))
         missing = [one for one in wanted if (json.dumps(one[0]), one[1]) not in known]
         for begin in range(0, len(missing), AT_ONCE):
             part = missing[begin : begin + AT_ONCE]
@@ -51,7 +54,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
             for results in results_of(configs):
                 for result, ((point, seed), config) in zip(results, tried, strict=False):
                     known[json.dumps(point), seed] = row_of(point, seed, config, result)
-                keep(path, search.cell, list(known.values()))
+                keep(path, search.cell, [known[key] for key in used if key in known])
 
     def ranked(points: Iterable[Point]) -> list[Point]:
         """Return combinations by their mean over the seeds so far, the best first and diverged ones last."""
@@ -67,6 +70,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
         points = ranked(points)[: stage.keep]
         run(points, stage.seeds)
         seeds += stage.seeds
+    keep(path, search.cell, [known[key] for key in used])
     best = ranked(points)[0]
     mean = fmean(known[json.dumps(best), seed][METRIC] for seed in seeds)
     say(f"{search.cell}: {tries} combinations, best {in_words(best)}: {100 * mean:.1f}%")
@@ -83,12 +87,24 @@ def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
     search = cell.search
     if search is None or chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
         return None
-    known = still_known(rows_of(of_cells(cell.tier, cell.name, folder), cell.name), search)
+    known = known_of(of_cells(cell.tier, cell.name, folder), search)
     points = points_of(search.grid)
-    runs = len(points) + max(len(points) // len(values) for values in search.grid.values())
+    runs = len(points) + max(len(points) // len(values) for values in search.grid.values() if len(values) > 1)
     runs += sum(stage.keep * len(stage.seeds) for stage in search.stages)
     config = search.config(points[0], search.seeds[0])
     return replace(cell, name=f"search/{cell.name}", config=config, seeds=tuple(range(max(runs - len(known), 1))))
+
+
+def known_of(path: Path, search: OwnSearch) -> Known:
+    """Return the outcomes that a search need not run again: its own, and those of the cell's searches in other columns.
+
+    Args:
+        path: table of outcomes.
+        search: the search.
+    """
+    base = search.cell.partition("@")[0]
+    rows = [rows_of(path, name) for name in (base, base + "@printed", base + "@server-rate", search.cell)]
+    return still_known(chain(*rows), search)
 
 
 def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
