@@ -109,6 +109,8 @@ class JoinedRun:
 
     def _start_algorithm(self) -> None:
         x0, buffers = self.model.flatten()
+        if self.model.resets_statistics:
+            self.algorithm.bn_mode = "freeze"  # so every version, and every job, has those of a new tracker
         self.server_rng = stream(self.config.seed, "server")
         context = ServerContext(
             model=self.model,
