@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from asyncfl_lite.models.vectors import VectorModel
+
 MOMENTUM = 0.1
 """Weight of the newest minibatch in the statistics, as in PyTorch's BatchNorm."""
 
@@ -12,8 +14,8 @@ MOMENTUM = 0.1
 class Tracker(nn.Module):
     """Layer that returns its input unchanged and, in training, records means and biased variances by channel.
 
-    The statistics begin at 0 and 1 in every job, because a run resets them with every version of the global model. So a
-    client's report contains the statistics of its own data alone.
+    In a run, the statistics begin at 0 and 1 in every job and with every version of the global model, whatever the
+    method and ``bn_mode``. So a client's report contains the statistics of its own data alone.
 
     Args:
         channels: number of channels, the second axis of the inputs.
@@ -50,3 +52,17 @@ class Tracker(nn.Module):
     def extra_repr(self) -> str:
         """Return the number of channels, for ``repr``."""
         return str(self.channels)
+
+
+def begin_anew(model: VectorModel) -> None:
+    """Reset all trackers of a model: its module may have been trained before."""
+    for layer in model.module.modules():
+        if isinstance(layer, Tracker):
+            layer.reset()
+
+
+def only_tracks(model: VectorModel) -> bool:
+    """Return whether a model keeps running statistics, and all of them are trackers'."""
+    layers = dict(model.module.named_modules())
+    owners = [layers[slot.name.rpartition(".")[0]] for slot in model.buffer_slots]
+    return bool(owners) and all(isinstance(owner, Tracker) for owner in owners)

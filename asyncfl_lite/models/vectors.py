@@ -23,7 +23,6 @@ from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from asyncfl_lite.models.frozen import frozen_parts
-from asyncfl_lite.models.tracker import Tracker
 
 
 class Slot(NamedTuple):
@@ -65,9 +64,6 @@ class VectorModel:
 
     def __init__(self, module: nn.Module) -> None:
         self._module = copy.deepcopy(module)
-        self._trackers = {name: layer for name, layer in self._module.named_modules() if isinstance(layer, Tracker)}
-        for tracker in self._trackers.values():
-            tracker.reset()
         every_name = list(self._module.named_parameters(remove_duplicate=False))
         parameters = list(self._module.named_parameters())
         self._tied = len(every_name) != len(parameters)  # without ties, torch need not look for them
@@ -108,12 +104,6 @@ class VectorModel:
         """Return the modules outside frozen parts, by name, in the module's order."""
         frozen = {id(inner) for part in self._frozen for inner in part.modules()}
         return {name: inner for name, inner in self._module.named_modules() if id(inner) not in frozen}
-
-    @property
-    def resets_statistics(self) -> bool:
-        """Whether the running statistics are trackers', which begin anew with every version of the global model."""
-        owners = {slot.name.rpartition(".")[0] for slot in self.buffer_slots}
-        return bool(owners) and owners <= self._trackers.keys()
 
     def steady_on_one(self) -> None:
         """From now on, use BatchNorm's running statistics for minibatches of one sample, which have no spread."""

@@ -11,9 +11,10 @@ from torch import nn
 from asyncfl_lite import Config, Task
 from asyncfl_lite.models import CNN, ResNet
 from asyncfl_lite.models.features import keeps_statistics, outputs_and_statistics, stored_statistics
-from asyncfl_lite.models.tracker import Tracker
+from asyncfl_lite.models.tracker import Tracker, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.vision import FEMNISTCNN
+from asyncfl_lite.runs.assembly import method_for
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.testing import check_model
 
@@ -108,13 +109,27 @@ def test_every_job_and_every_version_begins_anew(watched):
         assert last.buffers.equal(watched.reported[-1]) and len(watched.run.algorithm.pool)
 
 
-def test_a_network_that_was_used_elsewhere_begins_anew_too():
-    module = nn.Sequential(nn.Conv2d(1, 2, 3), Tracker(2), nn.Flatten(), nn.Linear(200, 3))
-    module(IMAGES)
-    assert module[1].running_mean.any()
-    model = VectorModel(module)
-    assert are_new(model.flatten()[1], model) and module[1].running_mean.any()
-    assert model.resets_statistics and not VectorModel(nn.Sequential(nn.BatchNorm2d(2))).resets_statistics
+def test_a_network_that_was_trained_elsewhere_begins_anew_too():
+    """The module of the user keeps its statistics; only the run's copy forgets them."""
+    module = CNN(channels=(2, 2), norm="tracker").build((1, 8, 8), 10)
+    module(torch.randn(6, 1, 8, 8))
+    trackers = [layer for layer in module.modules() if isinstance(layer, Tracker)]
+    before = [layer.running_mean.clone() for layer in trackers]
+    run = Run(Config(**CONFIG, algorithm="fedbuff"), weights=module)
+    assert are_new(run.algorithm.buffers, run.model) and are_new(run.model.flatten()[1], run.model)
+    assert trackers and all(mean.any() for mean in before)
+    assert all(mean.equal(layer.running_mean) for mean, layer in zip(before, trackers, strict=True))
+
+
+@pytest.mark.parametrize("mode", ["avg", "delta", "freeze"])
+def test_a_run_treats_only_trackers_so(mode):
+    """Neither BatchNorm beside trackers, nor BatchNorm alone, nor a network without statistics."""
+    for layers, wanted in [
+        ([Tracker(1)], True), ([Tracker(1), nn.BatchNorm2d(1)], False), ([nn.BatchNorm2d(1)], False), ([], False),
+    ]:  # fmt: skip
+        model = VectorModel(nn.Sequential(*layers, nn.Conv2d(1, 1, 1)))
+        config = Config(**CONFIG, algorithm="fedbuff", bn_mode=mode)
+        assert only_tracks(model) is wanted and method_for(config, model).bn_mode == ("freeze" if wanted else mode)
 
 
 def test_what_a_model_with_trackers_can():
