@@ -108,6 +108,7 @@ READINGS = [  # a cell, the place and words of a reading in its `ours`, and what
     ("fedecho/table2/large-dir0.1/fedbuff", "client_optimizer", "without momentum", lambda run: run.client_optimizer == "sgd"),
     ("fedecho/table2/large-dir0.1/fedbuff", "client_optimizer", "constant rate", lambda run: run.client_lr_decay == 1),
     ("fedecho/table5/fedecho", "partition", "sources", lambda run: run.alpha == 0.6),
+    ("fedecho/table11/no-clip", "delay, alpha", "Table 2 has", lambda run: (run.delay, run.alpha) == ("fedecho_large", 0.1)),
 ]  # fmt: skip
 
 
