@@ -10,12 +10,14 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from torch import nn
 
+from asyncfl_lite.algorithms import Algorithm
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.base import forward_flop
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
+from asyncfl_lite.models.tracker import begin_anew, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
@@ -138,6 +140,7 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
         DataError: when the losses or the scores of a user's own task class fail.
     """
     model, (inputs, _) = VectorModel(module), task.samples
+    begin_anew(model)
     draws = check_conduct(config.model, model, inputs, (*task.labels.shape[1:], task.num_classes))
     x, buffers = model.flatten()
     check_scoring(task, lambda inputs: model.outputs(x, inputs, buffers))
@@ -186,6 +189,17 @@ def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool
 
 def _say(line: str) -> None:
     warnings.warn(line, stacklevel=6)  # points at the user's line that makes the Run
+
+
+def method_for(config: Config, model: VectorModel) -> Algorithm:
+    """Return a run's method, which never changes the statistics of a model that only tracks them: all jobs begin anew.
+
+    The clients still report what their trackers recorded.
+    """
+    method = config.make_algorithm()
+    if only_tracks(model):
+        method.bn_mode = "freeze"
+    return method
 
 
 def make_simulation(

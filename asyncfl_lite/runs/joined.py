@@ -21,7 +21,7 @@ from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.base import initial_model
 from asyncfl_lite.models.requests import Request, fulfilled_now
-from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simulation, servers_own, task_of
+from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simulation, method_for, servers_own, task_of
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
 from asyncfl_lite.runs.initial.weights import WeightsInitial
@@ -86,7 +86,7 @@ class JoinedRun:
         self.labelled = (self.task.inputs[indices], self.task.labels[indices]) if len(indices) else None
         self.model, draws, cohort = fit_model(config, self.task, self.parts, self._initial_model())
         self.compute: Callable[[Request], Any] = fulfilled_now
-        self.algorithm = config.make_algorithm()
+        self.algorithm = method_for(config, self.model)
         self._start_algorithm()
         self.trainer = self._make_trainer(draws, cohort)
         self.simulation = make_simulation(config, self.parts, self.algorithm, together=self.trainer.cohort)

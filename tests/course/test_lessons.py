@@ -255,3 +255,13 @@ def test_a_cell_whose_twin_was_not_recorded_is_not_in_the_fixed_column(paper):
     fixed = lessons.in_column(paper, untuned(paper), "fair").summaries
     missing = {cell for cell in recorded.twins if cell + TWIN not in recorded.summaries}
     assert missing and missing.isdisjoint(fixed)
+
+
+def test_lesson_09_counts_versions_by_its_own_clock():
+    """As many models come in a job's mean time as there are jobs in flight, one more than a model is stale."""
+    said = "".join(outputs(cell) for cell in code("09_fedadt"))
+    stale = float(re.search(r"20%: .* mean staleness +([\d.]+)", said)[1])
+    versions = int(re.search(r"15 days, a version of one update: ([\d,]+)", said)[1].replace(",", ""))
+    assert versions == pytest.approx((stale + 1) * 15 * 86_400 / 2_500, rel=0.01)
+    told = "\n".join(prose("09_fedadt"))
+    assert f"after {versions / 10_000:.1f} times as many" in told and f"{0.9999**versions:.2%} of its rate" in told

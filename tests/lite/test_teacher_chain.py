@@ -168,7 +168,11 @@ def test_teachers_by_hand():
     ("settings", "spec", "message"),
     [
         ({"teachers": [{"hiden": [9]}]}, MLP(), "^teachers: 'hiden' is not known; did you mean 'hidden'"),
-        ({"teachers": [{"norm": "layer"}]}, CNN(), "^teachers.norm: must be 'none', 'group' or 'batch', got 'layer'"),
+        (
+            {"teachers": [{"norm": "layer"}]},
+            CNN(),
+            "^teachers.norm: must be 'none', 'group', 'batch' or 'tracker', got 'layer'",
+        ),
         ({}, MLP(hidden=()), "^teachers.hidden: a model without hidden layers has no larger relatives"),
     ],
 )

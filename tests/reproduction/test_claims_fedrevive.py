@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections import Counter
 from fnmatch import fnmatch
@@ -14,6 +15,9 @@ import pandas as pd
 import pytest
 from asked import Asked
 
+from asyncfl_lite.runs.assembly import make_simulation
+from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
+from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks
 from asyncfl_reproduction.claims import HOLDS, NOT_RUN, REVERSED, SMALLER, UNDECIDED, Measured
 from asyncfl_reproduction.claims.fedrevive import FEDREVIVE, RECORDED, roughness, sooner, target
@@ -22,10 +26,11 @@ from asyncfl_reproduction.published import published
 
 GRID = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "fedrevive.yaml"
 COUNTS = {
-    "paper": {"table1": 20, "figure3": 8, "figure4": 2, "figure5": 3, "figure8": 15, "text": 1},
+    "paper": {"table1": 20, "figure3": 8, "figure4": 2, "control": 4, "figure5": 3, "figure8": 15, "text": 1},
     "laptop": {"table1": 20, "figure3": 8, "figure4": 2, "control": 3, "figure5": 3, "figure8": 6, "text": 1},
-    "smoke": {"table1": 5, "figure3": 2, "figure4": 2, "figure5": 1},
+    "smoke": {"table1": 5, "figure3": 2, "figure4": 2, "control": 1, "figure5": 1},
 }
+TABLE4 = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "femnist": "FEMNIST", "newsgroups": "20NewsGroups"}
 WANTED = {"T1": "abcdef", "F9": "a", "T2": "ab", "T3": "abc", "F3": "a", "F4": "abc", "F5": "a", "F6": "a", "F7": "a",
           "F8": "a", "F11": "a", "X": "abc"}  # fmt: skip
 IDS = [f"FR-{artefact}-{letter}" for artefact, letters in WANTED.items() for letter in letters]
@@ -94,6 +99,32 @@ def test_the_papers_numbers_are_in_the_papers_tier():
     assert by_name["fedrevive/table1/cifar10/fedrevive"].settings.kd_lr == 1e-4
     assert all(c.alpha == 1.0 for n, c in by_name.items() if "dir1" in n)
     assert all(c.delay == "fedrevive_shift" for n, c in by_name.items() if "shifted" in n)
+
+
+def test_the_versions_that_ours_names_are_the_clocks():
+    """Beside the authors' code's 50,000; one clock, since all four data sets have the same delays."""
+    by_name = {cell.name: cell for cell in grid("paper")}
+    horizons = [by_name[f"fedrevive/table1/{data}/fedrevive"].config.horizon for data in TABLE4]
+    config = by_name["fedrevive/table1/newsgroups/fedrevive"].config
+    clock = make_simulation(config, [range(350)] * config.clients, VersionCounter(1), kind=ClockOnly)
+    clock.run_alone([Outcome(None)] * config.clients)
+    told = by_name["fedrevive/table1/cifar10/fedrevive"].ours["horizon"]
+    found = {data: re.search(rf"([\d,]+) (?:versions )?on {data}", told)[1] for data in TABLE4.values()}
+    versions = [clock.algorithm.version / config.horizon * horizon for horizon in horizons]
+    assert [float(number.replace(",", "")) for number in found.values()] == pytest.approx(versions, rel=0.02)
+
+
+def test_ours_names_what_the_authors_code_does_differently():
+    for cell in grid("paper"):
+        ours, of_text = cell.ours, cell.config.task.startswith("newsgroups20")
+        if "snippets" in cell.name:
+            continue
+        assert "50,000 versions" in ours["horizon"] and "15 % for validation" in ours["split"]
+        assert not of_text or "freezes the embeddings" in ours["trained layers"]
+        if not of_text:
+            tracked = cell.config.model_settings.norm == "tracker"
+            assert ("normalises nothing" in ours["norm"], cell.config.bn_mode) == (tracked, ("avg", "freeze")[tracked])
+            assert tracked == ("-tracker/" in cell.name) and (tracked or "-tracker/" in ours["norm"])
 
 
 @pytest.mark.parametrize("tier", COUNTS)
