@@ -6,6 +6,7 @@ No other module of this package imports ``asyncfl_reproduction``; a contract in 
 from asyncfl_reproduction import statistics as rule
 from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.measured import ACCURACY, PRINTED, TUNED, Measured
+from asyncfl_reproduction.digests import checked, keep
 from asyncfl_reproduction.grid.borrowed import borrowed
 from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED, RATE_1, untuned
@@ -30,6 +31,7 @@ __all__ = [
     "Cell",
     "CELLS",
     "check_rules",
+    "checked",
     "contrast",
     "CURVES",
     "EQUAL_POINTS",
@@ -42,6 +44,7 @@ __all__ = [
     "HOLDS",
     "interval",
     "judge",
+    "keep",
     "LEVEL",
     "Measured",
     "NOT_RUN",

@@ -62,7 +62,10 @@ def add_commands(commands: Any) -> None:
         help=f"where to run the cells: {' or '.join(BACKENDS.values())}",
     )
     grid.add_argument(
-        "--scheduler", metavar="ADDRESS", help="address of the Dask cluster's scheduler, such as tcp://10.0.0.1:8786"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of the Dask cluster's scheduler, such as tcp://127.0.0.1:8786 or, with TLS, tls://10.0.0.1:8786; "
+        "anyone who reaches another one can run code as you",
     )
     takes_own(grid)
     grid.set_defaults(command="grid", carry_out=_grid, interrupted=MESSAGE)

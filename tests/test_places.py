@@ -101,7 +101,7 @@ def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
     own = [
         path for name in PACKAGES for kind in ("py", "json", "yaml", "svg") for path in (ROOT / name).rglob(f"*.{kind}")
     ]
-    own += [*home.PAPERS.glob("*.csv"), ROOT / "asyncfl_lite/py.typed"]
+    own += [*home.PAPERS.glob("*.csv"), home.PAPERS / "SHA256SUMS", ROOT / "asyncfl_lite/py.typed"]
     own += {*home.RESULTS.rglob("searches.parquet"), *home.RESULTS.glob("league/*/*.parquet")}
     shipped = {str(path.relative_to(ROOT)) for path in own}
     shipped |= {f"asyncfl_reproduction/notebooks/{name}.ipynb" for name in ("experiment", "report")}

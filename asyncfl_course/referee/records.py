@@ -15,10 +15,9 @@ from typing import Any
 import pandas as pd
 
 from asyncfl_course.evidence import evidence
-from asyncfl_course.records import CELLS, TWIN, Cell, expand_grid
+from asyncfl_course.records import CELLS, TWIN, Cell, checked, expand_grid, keep
 from asyncfl_course.referee import deaf
 from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
@@ -38,12 +37,12 @@ AT_ONCE = 16
 
 def record() -> None:
     """Train and save the runs that are not recorded yet; all runs take about ten minutes on one core."""
-    rows = pd.read_csv(RECORDED).to_dict("records") if RECORDED.exists() else []
+    rows = pd.read_csv(checked(RECORDED)).to_dict("records") if RECORDED.exists() else []
     there = {(row["cell"], row["seed"]) for row in rows}
     for found in _trained(there):
         rows += [_row(cell, result) for cell, result in found]
         table = pd.DataFrame(rows).sort_values(["cell", "seed"], kind="stable")
-        write_atomically(RECORDED, table.to_csv(index=False))
+        keep(table, RECORDED, index=False)
 
 
 def _trained(there: set[tuple[str, int]]) -> Iterator[list[tuple[str, Result]]]:
@@ -86,7 +85,7 @@ def runs_of(cell: str) -> pd.DataFrame:
     Raises:
         ResultError: the cell is not recorded.
     """
-    tables = [pd.read_csv(RECORDED)]
+    tables = [pd.read_csv(checked(RECORDED))]
     if cell in laptop_cells():
         tables.append(evidence("fedecho").summaries.get(cell, tables[0][:0]).assign(cell=cell))
     found = pd.concat([table.loc[table["cell"] == cell, ["seed", *NUMBERS, *DIGESTS]] for table in tables])

@@ -13,6 +13,7 @@ import pandas as pd
 
 from asyncfl_reproduction.claims.base import TRAINED, Checked
 from asyncfl_reproduction.claims.measured import TUNED
+from asyncfl_reproduction.digests import checked
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.shown import RECORDED
@@ -59,7 +60,7 @@ def read_decided(kept: str | Path | None) -> pd.DataFrame:
     if path is None or not path.exists():
         return pd.DataFrame(columns=COLUMNS)
     words = ["fixed", "rates", "unit"]
-    return pd.read_csv(path, index_col="id", dtype=dict.fromkeys(words, str)).fillna(dict.fromkeys(words, ""))
+    return pd.read_csv(checked(path), index_col="id", dtype=dict.fromkeys(words, str)).fillna(dict.fromkeys(words, ""))
 
 
 def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:

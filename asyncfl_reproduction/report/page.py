@@ -16,7 +16,7 @@ from PIL import Image as Pixels
 from asyncfl_lite import plots
 from asyncfl_reproduction.claims import VERDICTS
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.published import layout
+from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
     decided,
     figures_fedadt,
@@ -35,10 +35,12 @@ from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import WORDS, names, place, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.report.searches import better_untuned, own_searches, searches
-from asyncfl_reproduction.report.tables import artefacts, background, beside, listed, was_run
+from asyncfl_reproduction.report.tables import background, beside, listed, was_run
 from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.written import count
 
+PANELS, LINES, PICTURES = 12, 12, 4
+"""Most panels of a picture of a user's own curves, most lines of a panel, and most pictures."""
 FIGURES: dict[tuple[str, str], PaperFigure] = {
     (figure.paper, figure.name): figure
     for module in (figures_fedecho, figures_fedrevive, figures_kuiper, figures_kuiper_parts, figures_fedadt)
@@ -244,13 +246,28 @@ class Page:
         display(listed(self.recorded.table()), HTML(summary.outdated(self.recorded)))
 
     def own_curves(self) -> None:
-        """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part."""
-        shown: dict[str, dict[str, str]] = {}
+        """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part.
+
+        The time that a picture takes grows with the square of its panels, and nobody reads a panel of a hundred lines.
+        So a large grid becomes several pictures, and panels beyond :data:`PICTURES` of them are not drawn.
+        """
+        groups: dict[str, list[str]] = {}
         for name in self.recorded.cells:
-            panel, _, line = name.rpartition("/")
-            shown.setdefault(panel, {})[line] = name
-        if (figure := draw_curves(self.recorded, shown)) is not None:
-            display(picture(figure, "Accuracy over virtual time, one line per cell"))
+            groups.setdefault(name.rpartition("/")[0], []).append(name)
+        panels = {
+            f"{title} ({begin + 1} to {min(begin + LINES, len(names))})" if len(names) > LINES else title: {
+                name.rpartition("/")[2]: name for name in names[begin : begin + LINES]
+            }
+            for title, names in groups.items()
+            for begin in range(0, len(names), LINES)
+        }
+        titles = list(panels)
+        for begin in range(0, min(len(titles), PANELS * PICTURES), PANELS):
+            own = {title: panels[title] for title in titles[begin : begin + PANELS]}
+            if (figure := draw_curves(self.recorded, own)) is not None:
+                display(picture(figure, "Accuracy over virtual time, one line per cell"))
+        if left := titles[PANELS * PICTURES :]:
+            display(Markdown(f"{count(len(left), 'more panel')} of curves, from `{left[0]}` on, are not drawn."))
 
     def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
         """Write every table of the report as CSV, Markdown and LaTeX, if a folder is given.

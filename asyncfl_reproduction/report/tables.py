@@ -14,7 +14,6 @@ from asyncfl_reproduction.claims.findings import by_seed
 from asyncfl_reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED, untuned
-from asyncfl_reproduction.home import PAPERS
 from asyncfl_reproduction.published import layout, published
 from asyncfl_reproduction.report.metrics import MEASURES, cells_behind, measure
 from asyncfl_reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
@@ -28,12 +27,6 @@ EQUAL = {"%": 100 * EQUAL_POINTS, "percentage points": 100 * EQUAL_POINTS, "frac
 
 LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
 """Style of tables of texts."""
-
-
-def artefacts(paper: str) -> list[str]:
-    """Return the names of a paper's tables, figures and texts that have printed numbers, in the recorded order."""
-    table = pd.read_csv(PAPERS / "results.csv", usecols=["paper", "artefact"])
-    return list(dict.fromkeys(table.loc[table["paper"] == paper, "artefact"]))
 
 
 def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:

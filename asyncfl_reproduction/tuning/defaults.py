@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 
 from asyncfl_lite import runs
 from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.runs.defaults import DIGEST
 from asyncfl_reproduction.tuning.outcomes import kept_in, of_studies
 from asyncfl_reproduction.tuning.tuned import chosen
 
@@ -38,4 +40,5 @@ def searched() -> dict[str, Any]:
 
 def write_defaults(path: Path = FILE) -> None:
     """Write the file of defaults from the outcomes that are recorded now."""
-    write_atomically(path, HEAD + yaml.safe_dump(searched(), sort_keys=False))
+    values = yaml.safe_dump(searched(), sort_keys=False)
+    write_atomically(path, f"{HEAD}{DIGEST.decode()}{hashlib.sha256(values.encode()).hexdigest()}\n{values}")

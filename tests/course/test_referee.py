@@ -366,7 +366,7 @@ def test_recording_runs_what_is_missing_and_nothing_else(monkeypatch, tmp_path):
     path = tmp_path / "some.csv"
     whole = pd.read_csv(records.RECORDED)
     gone = whole[(whole["cell"] == "deaf/deaf") & (whole["seed"] == 3)]
-    whole.drop(gone.index).to_csv(path, index=False)
+    lessons.keep(whole.drop(gone.index), path, index=False)
     asked = []
 
     def trained(cells, seed):

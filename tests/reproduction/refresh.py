@@ -17,6 +17,7 @@ import test_readme as readme
 from matplotlib import rc_context, rcParams
 
 from asyncfl_lite.base.style import use_style
+from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.report import Recorded
 from asyncfl_reproduction.report.decided import FILE, decided
 from asyncfl_reproduction.report.together import draw_together, together
@@ -93,7 +94,7 @@ def refreshed_results(text: str) -> str:
                 text = re.sub(
                     rf"^\| {paper} \| {tier} \|.*$", f"| {paper} | {tier} | {claims} | {counts} |", text, flags=re.M
                 )
-    decided(found).to_csv(KEPT / FILE, index=False)
+    keep(decided(found), KEPT / FILE, index=False)
     for kind, counts in findings.counts_by_kind(found).items():  # of the laptop tier
         text = re.sub(rf"^\| {kind} \|.*$", f"| {kind} | {' | '.join(counts)} |", text, flags=re.M)
     return text

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
+from sockets import listening
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.grid import workers
@@ -41,35 +47,53 @@ def test_certificates_that_are_missing_or_cannot_be_read_are_named(tmp_path):
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
 def test_only_who_has_a_certificate_is_let_in(tmp_path, monkeypatch):
+    """With the page's own commands, but for the port, the address and the network, here loopback."""
     monkeypatch.setattr(workers, "SCHEDULER_SECONDS", 20)
-    for command in (
-        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca",
-        "req -newkey rsa:2048 -nodes -keyout node.key -out node.csr -subj /CN=node",
-        "x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out node.pem -days 2",
-    ):
-        subprocess.run(["openssl", *command.split()], cwd=tmp_path, check=True, capture_output=True)
+    monkeypatch.chdir(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    tls = ["--tls-ca-file", "ca.pem", "--tls-cert", "node.pem", "--tls-key", "node.key", "--no-dashboard"]
+    page = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
+    for here, there in (("8786", str(port)), ("ADDRESS", "127.0.0.1"), ("ib0", "lo")):
+        page = page.replace(here, there)
+    certificates, cluster = re.search(r"```\n(mkdir.*?)```.*?```\n(TLS=.*?)```", page, re.S).groups()
+    subprocess.run(["bash", "-ec", certificates], check=True, capture_output=True)
+    assert stat.S_IMODE(Path("tls").stat().st_mode) == 0o700
+    options, *commands = cluster.splitlines()
     started = []
-
-    def start(*options):
-        command = [sys.executable, "-m", "dask", *options, *tls]
-        env = {**os.environ, "OMP_NUM_THREADS": "1"}
-        started.append(subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.DEVNULL))
-
     try:
-        start("scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", str(port))
-        end = time.monotonic() + 60
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert time.monotonic() < end, "the scheduler did not start"
-            time.sleep(0.1)
-        start("worker", f"tls://127.0.0.1:{port}", "--nthreads", "1", "--no-nanny")
+        for command in commands:
+            line = f"{options}; exec {sys.executable} -m {command}"
+            started.append(subprocess.Popen(["bash", "-c", line], stderr=subprocess.DEVNULL))
+            end = time.monotonic() + 60
+            while socket.socket().connect_ex(("127.0.0.1", port)):
+                assert time.monotonic() < end, "the scheduler did not start"
+                time.sleep(0.1)
         assert "is not a Dask scheduler of that kind" in refused(f"tcp://127.0.0.1:{port}")
         files = {"ca-file": "ca.pem", "client.cert": "node.pem", "client.key": "node.key"}
-        with dask.config.set({f"distributed.comm.tls.{name}": str(tmp_path / file) for name, file in files.items()}):
+        with dask.config.set({f"distributed.comm.tls.{name}": f"tls/{file}" for name, file in files.items()}):
             assert workers.count_workers(f"tls://127.0.0.1:{port}") == 1
+        assert listening(process.pid for process in started) == {"127.0.0.1"}
     finally:
         for process in reversed(started):
-            process.kill()
+            for one in (*psutil.Process(process.pid).children(recursive=True), process):
+                one.kill()
             process.wait()
+
+
+@pytest.mark.parametrize(
+    ("address", "open_to_all"),
+    [("tcp://127.0.0.1:8786", False), ("tcp://[::1]:8786", False), ("tcp://localhost:1", False), ("tls://10.0.0.1:1", False),
+     ("tcp://10.0.0.1:8786", True), ("tcp://[fe80::1]:8786", True), ("tcp://login1:8786", True), ("ucx://10.0.0.1:1", True)],
+)  # fmt: skip
+def test_a_cluster_that_is_open_to_other_machines_is_told(address, open_to_all, monkeypatch, capsys):
+    """Whether its scheduler is open or only a worker."""
+    for scheduler, worker in ((address, "tcp://127.0.0.1:5"), ("tcp://127.0.0.1:5", address)):
+        client = SimpleNamespace(
+            scheduler_info=lambda own=scheduler: {"address": own}, nthreads=lambda own=worker: {own: 2}
+        )
+        monkeypatch.setattr(workers, "connected", lambda _, client=client: nullcontext(client))
+        assert workers.count_workers(scheduler) == 2
+        told = (
+            f"scheduler: anyone who reaches {address} can run code as you; see docs/cluster.md\n" if open_to_all else ""
+        )
+        assert capsys.readouterr().err == told

@@ -13,6 +13,7 @@ import test_readme as readme
 
 from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.claims.headlines import HEADLINES
+from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.home import CELLS, RESULTS
 from asyncfl_reproduction.report import Page, decided, page
 from asyncfl_reproduction.report.shown import RECORDED
@@ -57,7 +58,7 @@ def kept_with(folder: Path, verdict: str) -> Path:
     (folder / "laptop").mkdir()
     rows = [{"id": "FE-2", "verdict": verdict, "seeds": 10, "mean": 0.123, "low": -0.1, "high": 0.15, "unit": "points"}]
     rows += [{"id": "FE-T2-a", "verdict": verdict}]
-    pd.DataFrame(rows, columns=["id", "verdict", "fixed", *decided.NUMBERS]).to_csv(folder / decided.FILE, index=False)
+    keep(pd.DataFrame(rows, columns=["id", "verdict", "fixed", *decided.NUMBERS]), folder / decided.FILE, index=False)
     return folder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
@@ -18,6 +17,7 @@ from test_plugins import forget
 from asyncfl_lite.algorithms import ALGORITHMS, FedEcho
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.cli import main
+from asyncfl_lite.runs.records import read_record
 from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import TWIN, expand_grid
 from asyncfl_reproduction.grid.run import Report, run_seeds, summarise_cell
@@ -588,7 +588,7 @@ def test_what_a_server_looks_at_is_seen_and_is_what_the_table_says_of_the_field(
     newcomer = Newcomer(Entry("x.py", model, method, {}, "0" * 8), [place], tmp_path)
     trial = newcomer.trial()
     assert (trial.unlabelled, trial.labelled, trial.updates) == (looks, labels, 8)
-    assert json.loads((tmp_path / "trial.json").read_text())["unlabelled"] == looks
+    assert read_record(tmp_path / "trial.json")["trial"]["unlabelled"] == looks
     found = standings(tiny_place(model), model, {model: runs_of(BASE)})
     row = costs(model, search.config({"client_lr": 0.1}, 0), found.measured, classes=10)
     assert ("unlabelled" in row.data) == looks and ("20.00%" in row.data) == bool(labels)

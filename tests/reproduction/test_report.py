@@ -25,7 +25,7 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.tidy import read_tidy, write_tidy
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.measure import fedrevive
-from asyncfl_reproduction.published import layout, published
+from asyncfl_reproduction.published import artefacts, layout, published
 from asyncfl_reproduction.report import (
     Recorded,
     export,
@@ -137,7 +137,7 @@ def test_every_printed_artefact_has_its_place_in_the_notebook():
     assert shown <= printed
     assert {one for one in printed if one[1].startswith("Table")} == shown
     assert {paper for paper, name in printed - shown} == texts
-    assert {paper: set(tables.artefacts(paper)) for paper in DRAWN} == {
+    assert {paper: set(artefacts(paper)) for paper in DRAWN} == {
         paper: {name for one, name in printed if one == paper} for paper in DRAWN
     }
 
