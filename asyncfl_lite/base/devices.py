@@ -1,11 +1,14 @@
-"""The threads and devices that torch uses for a run."""
+"""The threads, devices and global settings that torch uses for a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import torch
+from torch.backends import mkldnn
+from torch.nn.utils import parametrize
 
 from asyncfl_lite.base.errors import ConfigError, reason
 
@@ -19,6 +22,47 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+SETTINGS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
+    *((part, "fp32_precision", ("ieee", "none")) for part in (mkldnn.matmul, mkldnn.conv, mkldnn.rnn)),
+    (mkldnn, "enabled", (True,)),
+    (parametrize, "_cache_enabled", (0,)),  # which torch.nn.utils.parametrize.cached sets
+)
+"""Torch's global settings that change numbers on a CPU: owner, name, and the values that change none."""
+
+
+@contextmanager
+def usual_torch() -> Iterator[None]:
+    """Inside, torch computes as it does by default, whatever the caller has set; afterwards, as it did before.
+
+    A run's numbers must not depend on settings that its configuration does not contain: an autocast, a mode without
+    gradients, a default dtype or device, a lower precision of matrix products, numbers that are flushed to zero. The
+    anomaly mode and deterministic algorithms change no number on a CPU, so they stay as they are.
+    """
+    autocasts = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    before = [(owner, name, getattr(owner, name), usual[0]) for owner, name, usual in SETTINGS
+              if getattr(owner, name) not in usual]  # fmt: skip
+    dtype, elsewhere = torch.get_default_dtype(), torch.get_default_device().type != "cpu"
+    with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu") if elsewhere else nullcontext():
+        flushes = float(torch.tensor(1e-39, dtype=torch.float32) * 1) == 0
+        try:
+            for kind in autocasts:
+                torch.set_autocast_enabled(kind, False)
+            for owner, name, _, usual in before:
+                setattr(owner, name, usual)
+            if flushes:
+                torch.set_flush_denormal(False)
+            torch.set_default_dtype(torch.float32)
+            yield
+        finally:
+            for kind in autocasts:
+                torch.set_autocast_enabled(kind, True)
+            for owner, name, value, _ in before:
+                setattr(owner, name, value)
+            if flushes:
+                torch.set_flush_denormal(True)
+            torch.set_default_dtype(dtype)
 
 
 AUTO = "auto"
@@ -46,9 +90,12 @@ def check_device(name: str) -> None:
         ConfigError: if torch cannot use it; the message says why.
     """
     try:
-        torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # which one depends on the kind of device
-        raise ConfigError(f"device: this machine has no {name!r} that torch can use ({reason(error)})") from None
+        some = torch.ones(2, 2, device=name, requires_grad=True)
+        (gradient,) = torch.autograd.grad((some @ some).sum(), some)
+        gradient.tolist()  # which a device without numbers, such as meta, does not have
+    except Exception as error:  # which one depends on the kind of device
+        why = reason(error).partition(". ")[0]
+        raise ConfigError(f"device: this machine has no {name!r} that torch can use ({why})") from None
 
 
 @contextmanager

@@ -10,12 +10,16 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 from asyncfl_lite.base.errors import ConfigError, reason
+
+T = TypeVar("T")
 
 GROUP = "asyncfl_lite"
 """Name of the entry-point group. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a
@@ -27,10 +31,25 @@ _installed: list[str] = []
 """Entry points that have been imported."""
 
 
-def note(name: str, module: str) -> None:
-    """Record that ``name`` was registered, unless ``module`` belongs to this package."""
-    if module.partition(".")[0] != __name__.partition(".")[0]:
+def note(name: str, cls: type) -> None:
+    """Record that the class ``cls`` was registered as ``name``, unless it belongs to this package."""
+    if not is_ours(cls):
         _own.append(name)
+
+
+def is_ours(thing: object) -> bool:
+    """Return whether a class, a function, or an object's class belongs to this package, and not to a user's code."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+
+
+def on_copies(function: Callable[..., T]) -> Callable[..., T]:
+    """Return a user's function such that it gets copies of its tensors, and cannot change data that others see.
+
+    A function of this package is returned as it is.
+    """
+    if is_ours(function):
+        return function
+    return lambda *tensors: function(*(tensor.clone() for tensor in tensors))
 
 
 def import_installed() -> None:

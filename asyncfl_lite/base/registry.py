@@ -211,7 +211,7 @@ class Registry(Generic[T]):
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ConfigError(f"{self.kind}: {name!r} is registered twice; choose another name")
             self._entries[name] = cls
-            note(name, cls.__module__)
+            note(name, cls)
             return cls
 
         return file

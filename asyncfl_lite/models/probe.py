@@ -6,18 +6,16 @@ appears as a one-line message at the start, not as a traceback or as wrong numbe
 
 from __future__ import annotations
 
-import pickle
-import random
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError, reason
+from asyncfl_lite.base.streams import drawn_since, global_states, untouched_generators
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
@@ -45,14 +43,14 @@ def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: t
         if parameter.requires_grad and parameter.dtype != torch.float32:
             kind = str(parameter.dtype).removeprefix("torch.")
             raise ConfigError(f"model: parameters of {name!r} must be float32, {place} is {kind}; write module.float()")
-    tried = _Tried(name, model, *model.flatten(), _two(inputs))
+    tried = _Tried(name, model, *model.flatten(), _first(inputs))
     tried.check_in_use(output_shape)
     return tried.check_in_training()
 
 
-def _two(inputs: Tensor) -> Tensor:
-    """Return the first two samples, or the only sample twice."""
-    return inputs[torch.arange(SAMPLES, device=inputs.device) % len(inputs)]
+def _first(inputs: Tensor, count: int = SAMPLES) -> Tensor:
+    """Return a copy of the first samples; if there are fewer than ``count``, they are repeated."""
+    return inputs[torch.arange(count, device=inputs.device) % len(inputs)]
 
 
 def takes_one(model: VectorModel, inputs: Tensor) -> bool:
@@ -60,7 +58,7 @@ def takes_one(model: VectorModel, inputs: Tensor) -> bool:
     x, buffers = model.flatten()
     with seeded(0, inputs.device):
         try:
-            model.gradient(x, inputs[:1], torch.sum, buffers, train=True)
+            model.gradient(x, _first(inputs, 1), torch.sum, buffers, train=True)
         except Exception:  # normalisation layers raise ValueError; a user's module may raise anything
             return False
     return True
@@ -68,13 +66,18 @@ def takes_one(model: VectorModel, inputs: Tensor) -> bool:
 
 @dataclass
 class _Tried:
-    """A model together with the inputs on which it is tried."""
+    """A model together with the inputs on which it is tried.
+
+    Attributes:
+        outputs: its outputs in evaluation mode.
+    """
 
     name: str
     model: VectorModel
     x: Tensor
     buffers: Tensor
     inputs: Tensor
+    outputs: Tensor = field(init=False)
 
     def check_in_use(self, output_shape: tuple[int, ...]) -> None:
         """Raise an error if outputs in evaluation mode are not logits of the task's shape, or are random."""
@@ -87,6 +90,7 @@ class _Tried:
             self._refuse(f"must return logits {wanted}, got {tuple(outputs.shape)} of {kind}")
         if any(drew):
             self._refuse("draws random numbers in evaluation mode; for dropout, write F.dropout(h, p, self.training)")
+        self.outputs = outputs
 
     def check_in_training(self) -> bool:
         """Return whether training uses torch's generator; raise if it uses another, or if a repeated call differs."""
@@ -94,30 +98,34 @@ class _Tried:
         if from_others:
             self._refuse("draws from Python's or numpy's random numbers; use torch's, which follow the run's seed")
         again, moved, _ = self._call(train=True)
-        if not (_close(outputs, again) and _close(buffers, moved)):
+        in_use, _, _ = self._call(train=False)
+        if not (_close(outputs, again) and _close(buffers, moved) and _close(self.outputs, in_use)):
             self._refuse("gives something else when it is called again on the same inputs: it keeps count of its calls")
         return from_torch
 
     def _call(self, train: bool) -> tuple[Any, Tensor, tuple[bool, bool]]:
-        """Call the model once; return outputs, buffers, and (used torch's random generator, used another one)."""
+        """Call the model once; return outputs, buffers, and (used torch's random generator, used another one).
+
+        From the first call that writes into its inputs on, the model gets copies of them.
+        """
         buffers, x = self.buffers.clone(), self.x.clone().requires_grad_(train)
-        others = random.getstate(), np.random.get_state()
-        known = pickle.dumps(others)
+        inputs, before = self.model.laid_out(self.inputs.clone()), global_states()
+        written = inputs._version
         try:
-            with seeded(0, self.inputs.device) as generators:
-                before = [generator.get_state() for generator in generators]
-                outputs = self.model(x, self.model.laid_out(self.inputs), buffers, train=train)
-                if train:
-                    torch.autograd.grad(outputs.sum(), x)
-                moved = [generator.get_state() for generator in generators]
-            from_others = pickle.dumps((random.getstate(), np.random.get_state())) != known
+            with untouched_generators():
+                with seeded(0, inputs.device) as generators:
+                    seeds = [generator.get_state() for generator in generators]
+                    outputs = self.model(x, inputs, buffers, train=train)
+                    if train:
+                        torch.autograd.grad(outputs.sum(), x)
+                    moved = [generator.get_state() for generator in generators]
+                from_others = bool(drawn_since(before))
         except Exception as error:
             shape, how = tuple(self.inputs.shape), "in training" if train else "in evaluation mode"
             self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)})", error)
-        finally:
-            random.setstate(others[0])
-            np.random.set_state(others[1])
-        from_torch = not all(map(torch.equal, before, moved))
+        if inputs._version != written or not torch.equal(inputs, self.inputs):
+            self.model.overwrites = True
+        from_torch = not all(map(torch.equal, seeds, moved))
         outputs = outputs.detach() if train else outputs
         return outputs, buffers, (from_torch, from_others)
 
@@ -133,9 +141,10 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
         inputs: ``(n, …)`` samples of the task; the first two are used.
         draws: whether the model draws random numbers in training.
     """
-    if chain_of(model) is not None:
+    chain = chain_of(model)
+    if chain is not None and (not chain.images or inputs.dim() == 4):
         return ""
-    x, inputs = model.flatten()[0], _two(inputs)
+    x, inputs = model.flatten()[0], _first(inputs)
     xs, both = torch.stack([x, 0.9 * x]), torch.stack([inputs, inputs.flip(0)])
     try:
         with warnings.catch_warnings(record=True) as raised:
@@ -179,6 +188,6 @@ def _weighed(outputs: Tensor) -> Tensor:
 
 
 def _close(first: Tensor, second: Tensor) -> bool:
-    """Return whether two tensors are equal up to rounding, relative to their largest number."""
-    scale = float(second.abs().max()) if second.numel() else 0.0
+    """Return whether two tensors are equal up to rounding, relative to their largest finite number."""
+    scale = float(second.nan_to_num(0, 0, 0).abs().max()) if second.numel() else 0.0
     return torch.allclose(first, second, rtol=1e-3, atol=1e-4 * scale, equal_nan=True)

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import torch
 from greenlet import getcurrent, greenlet
 
-from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 from asyncfl_lite.base.files import as_path
 from asyncfl_lite.clients.trainer import train_together
@@ -168,6 +168,7 @@ def run_many(
     return [next(new) if result is None else result for result in found]
 
 
+@usual_torch()
 def finish_together(
     runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None, *, progress: Shown = False
 ) -> list[Result]:

@@ -8,7 +8,9 @@ which only results were copied, are not compared.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +85,12 @@ def digest_of(task: Task) -> str:
             digest.update(f"{name} {tuple(values.shape)} {values.dtype}".encode())
             digest.update(_bytes(values))
     return digest.hexdigest()[:16]
+
+
+def checksum(task: Task) -> int:
+    """Return a number that changes if a task's samples are changed; much faster to compute than :func:`digest_of`."""
+    parts = (*task.samples, task.test_inputs, task.test_labels, *(task.validation or ()))
+    return reduce(lambda found, values: zlib.crc32(_bytes(values), found), parts, 0)
 
 
 def _bytes(values: torch.Tensor | np.ndarray) -> memoryview | bytes:

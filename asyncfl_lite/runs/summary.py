@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, cat
 
+from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.simulator.tables import Schedule
 from asyncfl_lite.simulator.trouble.jobs import DUPLICATE, LOST
 from asyncfl_lite.tasks import Task
@@ -69,7 +70,7 @@ def classes_of(
 
     def noted(inputs: Tensor) -> Tensor:
         outputs = predict(inputs)
-        answers.append(task.class_logits(outputs).argmax(-1))
+        answers.append(on_copies(task.class_logits)(outputs).argmax(-1))
         return outputs
 
     scored = task.evaluate_classes(noted)
@@ -125,7 +126,7 @@ def score_clients(
 
     def hits(inputs: Tensor, labels: Tensor) -> np.ndarray:
         batches = zip(inputs.split(500), labels.split(500), strict=True)
-        return cat([task.hits(predict(batch), wanted).float() for batch, wanted in batches]).cpu().numpy()
+        return cat([on_copies(task.hits)(predict(batch), wanted).float() for batch, wanted in batches]).cpu().numpy()
 
     tested = np.full(len(task.test_labels), -1) if task.test_owners is None else task.test_owners
     right, trained = hits(task.test_inputs, task.test_labels), hits(task.inputs, task.labels)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason, shown
+from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 Pair = tuple[Tensor | np.ndarray, Tensor | np.ndarray]
@@ -20,6 +21,8 @@ USUAL_SETS = ("cross", "natural", "synthetic")
 """Names of unlabelled sets that methods use by default on tasks with several kinds."""
 COLOURS = (1, 3, 4)
 """Possible numbers of channels of images."""
+AUGMENTED = 6
+"""Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 MOST_NAMED = 5
 """Largest number of classes that a warning lists."""
 NOT_SUPPORTED = "regression and several labels a sample are not supported"
@@ -154,20 +157,25 @@ def numbered_owners(owners: Any, count: int) -> np.ndarray | None:
     given = np.asarray(given.tolist()) if given.dtype == object else given
     if given.dtype.kind not in "iufb" or not np.isfinite(given).all():
         raise DataError(f"owners: must be finite numbers or words, one for each sample, got {given.dtype}")
-    return given
+    return given.copy()
 
 
 def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
-    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type.
+    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time.
 
     Raises:
-        DataError: when it cannot be called with ``(inputs, generator)``, or returns anything else.
+        DataError: when it cannot be called with ``(inputs, generator)``, returns anything else, or takes random numbers
+            from another source than the generator.
     """
     if augment is None:
         return
-    few = inputs[:2].clone()
+    few, source = inputs[:2].clone(), "the torch.Generator that it is given"
     try:
-        given = augment(few, torch.Generator(inputs.device).manual_seed(0))
+        with no_global_draws("augment:", source, DataError):
+            generators = (torch.Generator(inputs.device).manual_seed(0) for _ in range(AUGMENTED))
+            given, *others = [augment(few.clone(), generator) for generator in generators]
+    except DataError:
+        raise
     except Exception as error:
         raise DataError(
             f"augment: must take (inputs, generator), a batch {tuple(few.shape)} and a torch.Generator; it failed with "
@@ -176,6 +184,8 @@ def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, i
     if not isinstance(given, Tensor) or given.shape != few.shape or given.dtype != few.dtype:
         found = f"{tuple(given.shape)} of {given.dtype}" if isinstance(given, Tensor) else shown(given)
         raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
+    if not all(torch.equal(given.nan_to_num(), other.nan_to_num()) for other in others):
+        raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
 
 
 def check_dense(name: str, values: Any) -> None:
@@ -216,11 +226,15 @@ def _inputs(name: str, values: Any) -> Tensor:
         raise DataError(f"{name}: must be real numbers, or int64 token ids, got {tensor.dtype}; scale them first")
     if tensor.is_floating_point() and channels_last:
         raise DataError(f"{name}: images must be (n, channels, height, width), got shape {shape}; write {as_torch}")
-    if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-        raise DataError(f"{name}: must be finite numbers, got NaN or infinity")
-    if not tensor.is_floating_point() and tensor.numel() and tensor.min() < 0:
-        raise DataError(f"{name}: must be real numbers, or token ids from 0, got {int(tensor.min())}")
-    return tensor.float() if tensor.is_floating_point() else tensor.long()
+    if not tensor.is_floating_point():
+        if tensor.numel() and tensor.min() < 0:
+            raise DataError(f"{name}: must be real numbers, or token ids from 0, got {int(tensor.min())}")
+        return tensor.to(torch.int64, copy=True)  # later changes of the user's array must not reach the task
+    converted = tensor.to(torch.float32, copy=True)
+    if not (sound := torch.isfinite(converted)).all():
+        beyond = f"{tensor[~sound][0]:g}, too large for float32" if torch.isfinite(tensor).all() else "NaN or infinity"
+        raise DataError(f"{name}: must be finite numbers, got {beyond}")
+    return converted
 
 
 def _labels(name: str, values: Any) -> Tensor:
@@ -228,7 +242,7 @@ def _labels(name: str, values: Any) -> Tensor:
     if tensor.dim() != 1 or tensor.is_floating_point() or tensor.is_complex():
         found = f"shape {tuple(tensor.shape)} of {tensor.dtype}"
         raise DataError(f"{name}: must be (n,) whole numbers, got {found}; {NOT_SUPPORTED}")
-    return tensor.long()
+    return tensor.to(torch.int64, copy=True)
 
 
 def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> UnlabelledSet:

@@ -13,7 +13,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.loss_gradients import cross_entropy_gradient, has_gradient
 from asyncfl_lite.tasks.made import OwnTask
@@ -150,8 +152,8 @@ class Task(OwnTask):
         """
         hits, losses = [], []
         for outputs, labels in self._tested(predict, batch_size):
-            hits.append(self.hits(outputs, labels))
-            losses.append(self.losses(outputs, labels))
+            hits.append(on_copies(self.hits)(outputs, labels))
+            losses.append(on_copies(self.losses)(outputs, labels))
         return {"accuracy": float(torch.cat(hits).mean()), "loss": float(torch.cat(losses).mean())}
 
     def evaluate_classes(
@@ -160,7 +162,7 @@ class Task(OwnTask):
         """Return ``(C,)`` counts of test samples and correct predictions; None if samples have several labels."""
         if self.test_labels.ndim != 1:
             return None
-        hits = torch.cat([self.hits(outputs, labels) for outputs, labels in self._tested(predict, batch_size)])
+        hits = torch.cat([on_copies(self.hits)(*batch) for batch in self._tested(predict, batch_size)])
         labels = self.test_labels.cpu().numpy()
         right = np.bincount(labels, hits.float().cpu().numpy(), minlength=self.num_classes)
         return np.bincount(labels, minlength=self.num_classes), right
@@ -184,7 +186,9 @@ class Task(OwnTask):
         everywhere = {"noise": self._noise} if self.inputs.is_floating_point() else {}
         sets = self.unlabelled if name in self.unlabelled else everywhere
         if name in sets:
-            return sets[name](count, rng).to(self.inputs)
+            given = f"unlabelled: the set {name!r}", "the generator that it is given"
+            with no_global_draws(*given):
+                return sets[name](count, rng).to(self.inputs, copy=True)
         if self.unlabelled:
             raise ConfigError(unknown_name("distill_set", name, [*self.unlabelled, *everywhere]))
         others = f"; allowed: {', '.join(everywhere)}" if everywhere else ""
