@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from torch import nn
 
+from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.registry import written_as
@@ -68,8 +69,9 @@ def task_of(config: Config, own: Task | None = None) -> Task:
 
 
 @lru_cache(maxsize=4)
+@usual_torch()
 def _loaded(source: TaskSource, _: str | None) -> Task:
-    with written_as(task_settings=source):
+    with torch_threads(1), written_as(task_settings=source):  # the same data for runs with any number of threads
         return source.load()
 
 

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import torch
 from greenlet import getcurrent, greenlet
 
-from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 from asyncfl_lite.base.files import as_path
 from asyncfl_lite.clients.trainer import train_together
@@ -133,7 +133,8 @@ def run_many(
         steps) of the training that it took part in, and equal shares of computations for several servers.
 
     Raises:
-        ConfigError: when ``folders`` does not name a different folder for each configuration.
+        ConfigError: when ``folders`` does not name a different folder for each configuration, or when the
+            configurations differ in ``threads``.
         ResultError: before anything is run, for the same reasons as :func:`.run_in`.
 
     Example: three seeds of one run; each run has the same schedule as when it runs alone.
@@ -168,6 +169,7 @@ def run_many(
     return [next(new) if result is None else result for result in found]
 
 
+@usual_torch()
 def finish_together(
     runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None, *, progress: Shown = False
 ) -> list[Result]:
@@ -180,11 +182,17 @@ def finish_together(
 
     Returns:
         The runs' results, in order.
+
+    Raises:
+        ConfigError: when the runs differ in ``threads``, since another number of threads gives other bits.
     """
     began = time.perf_counter()
-    threads = max((run.config.threads for run in runs), default=1)
+    threads = {run.config.threads for run in runs} or {1}
+    if len(threads) > 1:
+        each = ", ".join(map(str, sorted(threads)))
+        raise ConfigError(f"threads: must be the same for runs that train together, got {each}")
     results: dict[int, Result] = {}
-    with saved_when_interrupted(runs) as stops, torch_threads(threads), Progress(progress, runs):
+    with saved_when_interrupted(runs) as stops, torch_threads(*threads), Progress(progress, runs):
         courses = [_Course(run) for run in runs]
         for course in courses:
             course.advance()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.checkpoints import identity_of, remove_others
@@ -138,6 +138,7 @@ class Run(SavedRun):
     2
     """
 
+    @usual_torch()
     def __init__(
         self,
         config: Config | Mapping[str, Any],
@@ -162,6 +163,7 @@ class Run(SavedRun):
         if not self.resume():
             self._record()
 
+    @usual_torch()
     def finish(self, *, progress: Shown = False) -> Result:
         """Run to the end and return the result."""
         wall, processor = time.perf_counter(), time.process_time()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from asyncfl_lite.base.devices import torch_threads
 from asyncfl_lite.base.errors import AsyncFLError, ResultError, reason
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
 from asyncfl_lite.runs.checkpoints import (
@@ -43,7 +44,8 @@ class SavedRun(JoinedRun):
         self.checkpoint = None if checkpoint is None else as_path(checkpoint, "checkpoint").resolve()
         if self.checkpoint is not None:
             check_place(self.checkpoint, self.identity)
-        super().__init__(given)
+        with torch_threads(given.config.threads):
+            super().__init__(given)
         self.curve_rows: list[dict[str, float]] = []
         self.simulation.observers.append(self._save_in_time)
         self.saved_at = time.monotonic()
