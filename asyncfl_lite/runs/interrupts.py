@@ -33,6 +33,9 @@ class Savable(Protocol):
     def save(self) -> None:
         """Save the run."""
 
+    def release(self) -> None:
+        """Let other runs have the checkpoint's path."""
+
 
 class Interrupted(KeyboardInterrupt):
     """Raised when runs were interrupted and have saved themselves; the message says where."""
@@ -100,6 +103,7 @@ def saved_when_interrupted(runs: Sequence[Savable]) -> Iterator[Stops]:
         unfinished = [run for run in runs if run.checkpoint is not None]
         for run in unfinished:
             run.save()
+            run.release()  # now, as the signal may end the process before the run's block ends
         told = _told(unfinished)
     finally:
         for number, handler in before.items():

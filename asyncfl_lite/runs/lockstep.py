@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any, NoReturn
@@ -160,12 +161,13 @@ def run_many(
         raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
     pairs = list(zip(folders, made, strict=True))
     found = [load_complete(folder, config, task) for folder, config in pairs]
-    begun = [
-        run_at(folder, config, task, force=force, **callbacks)
-        for (folder, config), result in zip(pairs, found, strict=True)
-        if result is None
-    ]
-    new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force), progress=progress))
+    with ExitStack() as stack:
+        begun = [
+            stack.enter_context(run_at(folder, config, task, force=force, **callbacks).alone())
+            for (folder, config), result in zip(pairs, found, strict=True)
+            if result is None
+        ]
+        new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force), progress=progress))
     return [next(new) if result is None else result for result in found]
 
 
@@ -192,7 +194,14 @@ def finish_together(
         each = ", ".join(map(str, sorted(threads)))
         raise ConfigError(f"threads: must be the same for runs that train together, got {each}")
     results: dict[int, Result] = {}
-    with saved_when_interrupted(runs) as stops, torch_threads(*threads), Progress(progress, runs):
+    with (
+        ExitStack() as stack,
+        saved_when_interrupted(runs) as stops,
+        torch_threads(*threads),
+        Progress(progress, runs),
+    ):
+        for run in runs:
+            stack.enter_context(run.alone())
         courses = [_Course(run) for run in runs]
         for course in courses:
             course.advance()
@@ -256,10 +265,11 @@ def finish_in_turn(
     """
     results: list[Result] = []
     while len(results) < len(begin):
-        runs = [begin[len(results)]()]
-        if runs[0].trainer.cohort:
-            runs += [make() for make in begin[len(results) + 1 :]]
-        results += finish_together(runs, ended, progress=progress)
+        with ExitStack() as stack:
+            runs = [stack.enter_context(begin[len(results)]().alone())]
+            if runs[0].trainer.cohort:
+                runs += [stack.enter_context(make().alone()) for make in begin[len(results) + 1 :]]
+            results += finish_together(runs, ended, progress=progress)
     return results
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from asyncfl_lite.tasks import Task
 
 FORMAT = 1
+CHECKPOINT = "checkpoint.pt"
+"""Name of the checkpoint that a run saves in its folder; who has claimed this path has the folder."""
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
 NEWER = ("classes",)
 """Tables that results of earlier code do not have."""

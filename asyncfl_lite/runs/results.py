@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import as_path, write_atomically
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.meaning import meaning, revised, versions
-from asyncfl_lite.runs.records import FORMAT, TABLES, check_free, digest, read_folder, standing, write_record
+from asyncfl_lite.runs.records import (
+    CHECKPOINT,
+    FORMAT,
+    TABLES,
+    check_free,
+    digest,
+    read_folder,
+    standing,
+    write_record,
+)
 from asyncfl_lite.runs.summary import CLASSES, is_constant_answer
 from asyncfl_lite.runs.trained import Trained, saved
 
@@ -129,10 +139,17 @@ class Result:
 
         Raises:
             ResultError: when the folder holds another run's finished result or a file of the same name that this
-                package did not write, or when the result cannot be written. No partial file is left.
+                package did not write, when a run goes on in it, or when the result cannot be written. No partial file
+                is left.
             ConfigError: when ``folder`` is not a path.
         """
         folder = as_path(folder, "folder")
+        with alone_at(folder.resolve() / CHECKPOINT):
+            self.write(folder, force=force, weights=weights)
+        return folder
+
+    def write(self, folder: Path, *, force: bool, weights: bool) -> None:
+        """Write the result as :meth:`save` does, into a folder that the caller has for itself."""
         check_free(folder, self.config, self.own_task, self.data, self.meaning, force=force)
         contents = {f"{name}.csv": getattr(self, name).to_csv(index=False) for name in TABLES}
         record = {
@@ -153,7 +170,6 @@ class Result:
         if weights and self.trained is not None:
             record["weights"] = self.trained.save(folder)
         write_record(folder / "result.json", record)
-        return folder
 
     def plot(self) -> Figure:
         """Draw accuracy over virtual time, and the staleness of updates."""

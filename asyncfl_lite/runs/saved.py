@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import torch_threads
 from asyncfl_lite.base.errors import AsyncFLError, ResultError, reason
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
@@ -27,6 +29,9 @@ from asyncfl_lite.tasks import Task
 
 class SavedRun(JoinedRun):
     """A run that can be saved and continued, with its parts and its curve so far.
+
+    Attributes:
+        claim: closes the run's claim of its checkpoint's path; None if it has no claim.
 
     Raises:
         ResultError: before anything is loaded, if ``checkpoint`` names a file that is not this run's checkpoint.
@@ -49,6 +54,34 @@ class SavedRun(JoinedRun):
         self.curve_rows: list[dict[str, float]] = []
         self.simulation.observers.append(self._save_in_time)
         self.saved_at = time.monotonic()
+        self.claim: ExitStack | None = None
+        self._blocks = 0
+
+    @contextmanager
+    def alone(self) -> Iterator[Self]:
+        """Have the checkpoint's path for this run alone inside the block, and yield the run; blocks may be nested.
+
+        Raises:
+            ResultError: if another run has it; see :func:`.alone_at`.
+        """
+        if self.claim is None and self.checkpoint is not None:
+            with ExitStack() as claim:
+                claim.enter_context(alone_at(self.checkpoint))
+                check_place(self.checkpoint, self.identity)  # another run may have been there since this one was made
+                self.claim = claim.pop_all()
+        self._blocks += 1
+        try:
+            yield self
+        finally:
+            self._blocks -= 1
+            if not self._blocks:
+                self.release()
+
+    def release(self) -> None:
+        """Let other runs have the checkpoint's path."""
+        if self.claim is not None:
+            self.claim.close()
+            self.claim = None
 
     def state(self) -> dict[str, Any]:
         """Return the run's changing state as tensors and plain values; the configuration determines the rest."""
@@ -94,11 +127,29 @@ class SavedRun(JoinedRun):
         return saved is not None
 
     def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
-        """Write the result into the folder of the run's checkpoint, if there is one, and delete the checkpoint."""
+        """Write the result into the folder of the run's checkpoint, if there is one, and delete the checkpoint.
+
+        Raises:
+            ResultError: when the result cannot be written; a note says where the run is saved in its place.
+        """
         if self.checkpoint is not None:
-            result.save(self.checkpoint.parent, force=force, weights=weights)
+            try:
+                result.write(self.checkpoint.parent, force=force, weights=weights)
+            except ResultError as error:
+                error.add_note(self.saved())
+                raise
             self.remove_checkpoints()
             self.checkpoint = None  # nothing is left to be saved
+
+    def saved(self) -> str:
+        """Save a run that cannot go on, and return one line that says where it is kept, or why it is not."""
+        if self.checkpoint is None:
+            return "nothing is kept, as the run has no checkpoint=FILE to save itself in"
+        try:
+            self.save()
+        except ResultError as error:
+            return f"the run could not be saved ({error})"
+        return f"the run is saved in {self.checkpoint}, from which the same run continues"
 
     def remove_checkpoints(self) -> None:
         """Delete the run's checkpoints, which are not needed once its result is kept."""

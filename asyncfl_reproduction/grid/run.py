@@ -21,6 +21,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.claims import Elsewhere
 from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.runs.config import Config
@@ -31,8 +32,7 @@ from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.kernels import quiet_kernels, warm_kernels
-from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere
-from asyncfl_reproduction.grid.workers import count_workers, outcomes
+from asyncfl_reproduction.grid.workers import FINISHED, count_workers, outcomes
 from asyncfl_reproduction.home import NOTEBOOKS
 
 EXPERIMENT = "experiment.ipynb"

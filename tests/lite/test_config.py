@@ -139,7 +139,9 @@ def test_precision_reaches_the_clients():
 
 def test_what_changes_bits_is_in_the_hash_and_old_hashes_stay():
     """All of these were measured; a hash without them would call another run's result this run's."""
-    assert Config(rounds=3).hash == Config(rounds=3, threads=1, channels_last=False, autocast=False).hash == "5b29b40206f6"
+    assert (
+        Config(rounds=3).hash == Config(rounds=3, threads=1, channels_last=False, autocast=False).hash == "5b29b40206f6"
+    )
     changed = [{"threads": 2}, {"threads": 3}, {"channels_last": True}, {"autocast": True}, {"cohort": "off"}]
     assert len({Config(rounds=3, **settings).hash for settings in [{}, *changed]}) == 6
     kept = [{"checkpoint_every": 2}, {"checkpoint_seconds": 5.0}, {"device": "auto"}, {"device": "cuda"}]
