@@ -12,6 +12,7 @@ differ as they do between two machines (:func:`asyncfl_lite.runs.run.run`).
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
@@ -31,7 +32,7 @@ from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.interrupts import Stops, saved_when_interrupted
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown
-from asyncfl_lite.runs.results import Result, load_complete
+from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
@@ -168,7 +169,10 @@ def run_many(
             if result is None
         ]
         new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force), progress=progress))
-    return [next(new) if result is None else result for result in found]
+    results = [next(new) if result is None else result for result in found]
+    if told := mixed_versions(results):
+        warnings.warn(f"folders: the results were computed under different versions ({told})", stacklevel=2)
+    return results
 
 
 @usual_torch()

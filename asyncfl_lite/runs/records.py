@@ -89,6 +89,9 @@ def read_record(path: str | Path) -> dict[str, Any]:
     for part in ("meaning", "data", "versions"):
         if not isinstance(record.get(part, {}), dict):
             raise ResultError(f"{path}: {part} must be a mapping; run the cell again")
+    under = record.get("continued_under", [])
+    if not isinstance(under, list) or not all(isinstance(one, dict) for one in under):
+        raise ResultError(f"{path}: continued_under must be a list of mappings; run the cell again")
     if record.get("digest") != _digest_of_record(record):
         raise ResultError(f"{path}: changed since it was written; run the cell again")
     return {**record, **{part: _with_numbers(record[part]) for part in ("summary", "timing") if part in record}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from asyncfl_lite.runs.checkpoints import (
 )
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.joined import Given, JoinedRun, Weights
+from asyncfl_lite.runs.meaning import changed_versions
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.simulation import Simulation
@@ -31,6 +33,8 @@ class SavedRun(JoinedRun):
     """A run that can be saved and continued, with its parts and its curve so far.
 
     Attributes:
+        ran_under: versions of the libraries under which the run was begun and, after them, those under which it was
+            continued; see :func:`.versions`. They are empty if a checkpoint of earlier code does not say them.
         claim: closes the run's claim of its checkpoint's path; None if it has no claim.
 
     Raises:
@@ -54,6 +58,7 @@ class SavedRun(JoinedRun):
         self.curve_rows: list[dict[str, float]] = []
         self.simulation.observers.append(self._save_in_time)
         self.saved_at = time.monotonic()
+        self.ran_under = [self.versions]
         self.claim: ExitStack | None = None
         self._blocks = 0
 
@@ -102,7 +107,7 @@ class SavedRun(JoinedRun):
     def save(self) -> None:
         """Save the run now, if it has a checkpoint path."""
         if self.checkpoint is not None:
-            save_checkpoint(self.checkpoint, self.identity, self.state())
+            save_checkpoint(self.checkpoint, self.identity, {**self.state(), "ran_under": self.ran_under})
         self.saved_at = time.monotonic()
 
     def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
@@ -119,12 +124,20 @@ class SavedRun(JoinedRun):
         try:
             if saved is not None:
                 self.restore(saved)
+                self._continue_after(saved.get("ran_under", [{}]))  # checkpoints of earlier code do not say it
         except AsyncFLError:
             raise
         except DAMAGE_IN_TORCH as error:  # its digest is right, so it was written like this
             what = f"{type(error).__name__}: {reason(error)}"
             raise ResultError(f"{self.checkpoint}: does not hold this run's state ({what}); remove it") from None
         return saved is not None
+
+    def _continue_after(self, then: list[dict[str, str]]) -> None:
+        """Note the versions under which the run continues, and warn if they are not those that it had before."""
+        self.ran_under = then if then[-1] == self.versions else [*then, self.versions]
+        if told := changed_versions(then[-1], self.versions):
+            warnings.warn(f"{self.checkpoint}: the run continues under other versions ({told}), so its numbers may be "
+                          "rounded differently from here on; its result says so", stacklevel=4)  # fmt: skip
 
     def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
         """Write the result into the folder of the run's checkpoint, if there is one, and delete the checkpoint.

@@ -137,10 +137,10 @@ def test_a_result_that_cannot_be_kept_is_saved_as_a_checkpoint(tmp_path, finishe
     assert not list(tmp_path.glob("*.pt"))
 
 
-def test_a_path_is_free_only_where_nobody_is(tmp_path):
-    with alone_at(tmp_path / "a[1]*.pt"), alone_at(tmp_path / "a[1]*.pt.pt"):
-        with pytest.raises(ResultError, match="is in use"), alone_at(tmp_path / "a[1]*.pt"):
-            pass
+def test_a_path_is_claimed_as_it_is_written(tmp_path):
+    path = tmp_path / "a[1]*.pt"
+    with alone_at(path), alone_at(tmp_path / "a[1]*.pt.pt"), pytest.raises(ResultError, match="is in use"):
+        alone_at(path).__enter__()
     assert not list(tmp_path.iterdir())
 
 
