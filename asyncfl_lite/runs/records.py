@@ -41,7 +41,8 @@ BEGINS = {
     "clients.csv": "client,num_samples,",
     "classes.csv": "class,train_samples,",
 }
-"""First bytes of a result's files, by which foreign files of the same name are recognised."""
+"""First bytes of a result's files, by which foreign files of the same name are recognised. An empty file, or one that
+is cut off within these bytes, holds nothing that could be lost, and is replaced."""
 NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 """Spelling in ``result.json`` of numbers that JSON cannot express."""
 
@@ -165,7 +166,8 @@ def check_free(
     begins = BEGINS if not (folder / "result.json").exists() else {"result.json": BEGINS["result.json"]}
     for name, begin in begins.items():
         path = folder / name
-        if path.is_file() and path.read_bytes()[: len(begin)] != begin.encode():
+        content = path.read_bytes()[: len(begin)] if path.is_file() else b""
+        if content != begin.encode()[: len(content)]:
             raise ResultError(f"{path}: was not written by asyncfl_lite; name another folder, or move it away")
     check_ours(folder / WEIGHTS)
     try:

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,7 +102,7 @@ class Newcomer:
             SimulationError: if the run's number of client updates is not the setting's.
         """
         path, place = self.folder / TRIAL, self.places[0]
-        if path.exists():
+        with suppress(OSError, ValueError, TypeError):  # it is missing or damaged, and is made again
             return Trial(**json.loads(path.read_text()))
         search = self.search(place)
         config = search.config(points_of(search.grid)[0], search.seeds[0])
