@@ -293,7 +293,7 @@ def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
 
 
 @pytest.mark.long
-def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded):
+def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded, hears_ctrl_c):
     """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run; they save their runs."""
     runs, cells = recorded, expand_grid(experiments / "smoke.yaml")
     for number in (2, 3):  # too long to end before the interrupt; of a speed that is recorded
