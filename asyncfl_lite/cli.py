@@ -147,9 +147,10 @@ def _configs(options: argparse.Namespace) -> list[Config]:
     if options.config is not None:
         given = _added_to(_read_settings(Path(options.config), another_task="task" in given), given)
     seeds = [seed for text in options.seed or [] for seed in _seeds(text)]
-    if len(set(seeds)) < len(seeds):
+    configs = [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
+    if len({config.seed for config in configs}) < len(configs):  # 0 and 00 are the same
         raise ConfigError(f"seed: must be given once each, got {', '.join(seeds)}")
-    return [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
+    return configs
 
 
 def _read_settings(path: Path, another_task: bool) -> Any:

@@ -153,6 +153,8 @@ def run_many(
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
     check_shown(progress)
     made = [as_config(config) for config in configs]
+    if len({config.hash for config in made}) < len(made):
+        warnings.warn("configs: the same configuration is there twice, and its run counts twice", stacklevel=2)
     callbacks: dict[str, Any] = {"on_version": on_version, "on_evaluate": on_evaluate}
     if folders is None:
         return finish_together([Run(config, task, **callbacks) for config in made], progress=progress)
