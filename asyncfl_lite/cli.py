@@ -80,6 +80,7 @@ def _in_one_line(error: Exception) -> str | None:
 
 def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.runs.records import check_writable
+    from asyncfl_lite.runs.results import mixed_versions
     from asyncfl_lite.runs.run import run, run_in
 
     configs = _configs(options)
@@ -96,6 +97,8 @@ def _run(options: argparse.Namespace) -> int:
         print(f"{name:24} {_over_seeds([result.summary.get(name) for result in results])}")
     if any(result.is_constant_answer for result in results):
         print("constant answer: the final model predicts one class for every test sample; it did not train")
+    if told := mixed_versions(results):
+        print(f"{'versions of libraries':24} computed under different ones: {told}")
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0
@@ -144,9 +147,10 @@ def _configs(options: argparse.Namespace) -> list[Config]:
     if options.config is not None:
         given = _added_to(_read_settings(Path(options.config), another_task="task" in given), given)
     seeds = [seed for text in options.seed or [] for seed in _seeds(text)]
-    if len(set(seeds)) < len(seeds):
+    configs = [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
+    if len({config.seed for config in configs}) < len(configs):  # 0 and 00 are the same
         raise ConfigError(f"seed: must be given once each, got {', '.join(seeds)}")
-    return [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
+    return configs
 
 
 def _read_settings(path: Path, another_task: bool) -> Any:

@@ -207,6 +207,8 @@ def _said(report: Report) -> int:
     """Print how a grid ended, and return the exit code."""
     counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
     print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
+    for told, count in report.versions.items():
+        print(f"  {count} complete cells were computed, at least in part, under other versions: {told}")
     for name, where in sorted(report.elsewhere.items()):
         print(f"  elsewhere: {name}: {where}")
     for name, error in sorted(report.failed.items()):

@@ -220,7 +220,7 @@ def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_a_stranger_s_hour_goes_as_it_is_told(tmp_path):
+def test_a_stranger_s_hour_goes_as_it_is_told(tmp_path, hears_ctrl_c):
     """Its files are written and its commands run in order; what they print but for accuracies is on the page."""
     page, ran = (ROOT / "docs/strangers_hour.md").read_text(), ""
     for language, code in FENCE.findall(page):

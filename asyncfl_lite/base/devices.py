@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from threading import Lock
 from typing import Any
 
 import torch
-from torch.backends import mkldnn
+from torch.backends import cuda, cudnn, mkldnn
 from torch.nn.utils import parametrize
 
 from asyncfl_lite.base.errors import ConfigError, reason
@@ -25,11 +26,15 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 SETTINGS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
-    *((part, "fp32_precision", ("ieee", "none")) for part in (mkldnn.matmul, mkldnn.conv, mkldnn.rnn)),
+    *((part, "fp32_precision", ("ieee", "none")) for part in (mkldnn.matmul, mkldnn.conv, mkldnn.rnn, cuda.matmul)),
+    *((part, "fp32_precision", ("tf32",)) for part in (cudnn.conv, cudnn.rnn)),
     (mkldnn, "enabled", (True,)),
+    (cudnn, "enabled", (True,)),
+    (cudnn, "benchmark", (False,)),
     (parametrize, "_cache_enabled", (0,)),  # which torch.nn.utils.parametrize.cached sets
 )
-"""Torch's global settings that change numbers on a CPU: owner, name, and the values that change none."""
+"""Torch's settings for the whole process that change numbers: owner, name, and the values with which torch begins."""
+_lock, _inside, _callers = Lock(), [0], list[tuple[Any, str, Any]]()
 
 
 @contextmanager
@@ -41,16 +46,13 @@ def usual_torch() -> Iterator[None]:
     anomaly mode and deterministic algorithms change no number on a CPU, so they stay as they are.
     """
     autocasts = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
-    before = [(owner, name, getattr(owner, name), usual[0]) for owner, name, usual in SETTINGS
-              if getattr(owner, name) not in usual]  # fmt: skip
     dtype, elsewhere = torch.get_default_dtype(), torch.get_default_device().type != "cpu"
     with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu") if elsewhere else nullcontext():
         flushes = float(torch.tensor(1e-39, dtype=torch.float32) * 1) == 0
+        _enter()
         try:
             for kind in autocasts:
                 torch.set_autocast_enabled(kind, False)
-            for owner, name, _, usual in before:
-                setattr(owner, name, usual)
             if flushes:
                 torch.set_flush_denormal(False)
             torch.set_default_dtype(torch.float32)
@@ -58,11 +60,28 @@ def usual_torch() -> Iterator[None]:
         finally:
             for kind in autocasts:
                 torch.set_autocast_enabled(kind, True)
-            for owner, name, value, _ in before:
-                setattr(owner, name, value)
             if flushes:
                 torch.set_flush_denormal(True)
             torch.set_default_dtype(dtype)
+            _leave()
+
+
+def _enter() -> None:
+    """Begin with the usual :data:`SETTINGS`, which all threads share: the first thread that enters notes the others."""
+    with _lock:
+        _inside[0] += 1
+        for owner, name, usual in SETTINGS if _inside[0] == 1 else ():
+            if (value := getattr(owner, name)) not in usual:
+                _callers.append((owner, name, value))
+                setattr(owner, name, usual[0])
+
+
+def _leave() -> None:
+    """Restore the caller's :data:`SETTINGS` when the last thread leaves."""
+    with _lock:
+        _inside[0] -= 1
+        while _callers and not _inside[0]:
+            setattr(*_callers.pop())
 
 
 AUTO = "auto"

@@ -23,6 +23,8 @@ WEIGHTS = "weights.safetensors"
 """File name of the weights in a result's folder."""
 OURS = {"made_by": "asyncfl_lite"}
 """Metadata by which a file of weights is recognised as ours."""
+BEGIN = b'{"__metadata__":{"made_by":"asyncfl_lite"'
+"""First bytes of the header of a file of ours."""
 COUNTERS = "num_batches_tracked"
 """Suffix of BatchNorm's counters, which older files lack and nothing here depends on."""
 SHOWN = 3
@@ -43,7 +45,7 @@ def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
 
 
 def check_ours(path: Path) -> None:
-    """Raise an error if there is a file at ``path`` that asyncfl_lite did not write.
+    """Raise an error if there is a file at ``path`` that asyncfl_lite did not write; a cut-off or empty one is ours.
 
     Raises:
         ResultError: when there is such a file.
@@ -54,9 +56,16 @@ def check_ours(path: Path) -> None:
         with safe_open(path, "pt") as file:
             made_by = (file.metadata() or {}).get("made_by")
     except (OSError, SafetensorError):
-        made_by = None
+        made_by = OURS["made_by"] if path.is_file() and _is_rest(path) else None
     if made_by != OURS["made_by"]:
         raise ResultError(f"{path}: was not written by asyncfl_lite; name another folder, or move it away")
+
+
+def _is_rest(path: Path) -> bool:
+    """Return whether a damaged file was ours, or is empty; the first eight bytes hold its header's length."""
+    with path.open("rb") as file:
+        length, begin = file.read(8), file.read(len(BEGIN))
+    return not length or (bool(begin) and BEGIN.startswith(begin))
 
 
 def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from asyncfl_lite.algorithms import Algorithm
-from asyncfl_lite.base.devices import usual_torch
+from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.plugins import is_ours
@@ -89,7 +89,8 @@ _SUMS = WeakTensorKeyDictionary()
 @lru_cache(maxsize=4)
 @usual_torch()
 def _loaded(source: TaskSource, _: str | None) -> Task:
-    with written_as(task_settings=source), untouched_generators():
+    # one thread: the same data for runs with any number of threads
+    with torch_threads(1), written_as(task_settings=source), untouched_generators():
         before = global_states()
         task = source.load()
         if (drawn := drawn_since(before)) and not is_ours(source) and checksum(source.load()) != checksum(task):

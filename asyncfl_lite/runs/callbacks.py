@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from asyncfl_lite.base.errors import ConfigError, ResultError, shown
+from asyncfl_lite.base.errors import ConfigError, shown
 
 OnVersion = Callable[[Any], None]
 OnEvaluate = Callable[[Any, dict[str, float]], None]
@@ -84,17 +84,5 @@ def _call(run: Any, callback: Callable[..., None] | None, *arguments: Any) -> No
     except StopRun:
         raise
     except (Exception, SystemExit) as error:
-        error.add_note(_saved(run))
+        error.add_note(f"a callback failed at version {run.algorithm.version}; {run.saved()}")
         raise
-
-
-def _saved(run: Any) -> str:
-    """Save a run whose callback has failed, and return one line that says where."""
-    failed = f"a callback failed at version {run.algorithm.version}"
-    if run.checkpoint is None:
-        return f"{failed}; nothing is kept, as the run has no checkpoint=FILE to save itself in"
-    try:
-        run.save()
-    except ResultError as error:
-        return f"{failed}; the run could not be saved ({error})"
-    return f"{failed}; the run is saved in {run.checkpoint}, from which the same run continues"

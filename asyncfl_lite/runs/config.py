@@ -29,10 +29,10 @@ from asyncfl_lite.simulator.selection import SELECTIONS, Selection
 from asyncfl_lite.simulator.trouble import Trouble
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
-NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
-"""Settings that change how a run is carried out, but not its result."""
-IN_HASH_IF_SET = {"autocast", "judged_on", "trouble"}
-"""Settings added after results had been recorded; their defaults leave the hash as it was."""
+NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device"}
+"""Settings that say how a run is carried out. A device rounds differently, as another machine does; results name it."""
+IN_HASH_IF_SET = {"autocast", "channels_last", "judged_on", "threads", "trouble"}
+"""Settings that came into the hash after results had been recorded; their defaults leave the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data are stored, not which data they are."""
 

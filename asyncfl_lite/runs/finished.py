@@ -50,7 +50,8 @@ def result_of(run: SavedRun, seconds: float, cpu_seconds: float, stopped: str | 
             run.task.input_spec,
             run.model.loaded(run.algorithm.x, run.algorithm.buffers),
         ),
-        versions=run.versions,
+        versions=run.ran_under[0],
+        continued_under=run.ran_under[1:],
     )
 
 

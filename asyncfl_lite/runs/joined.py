@@ -71,6 +71,8 @@ class Given:
         config = config.model_copy(update={"device": actual(config.device)}).on_own_task(own)
         known = versions()
         check_device(config.device)
+        if torch.device(config.device).type == "cuda":
+            known["gpu"] = torch.cuda.get_device_name(config.device)
         return cls(config, task, state, known, data_of(config, task, state))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
@@ -17,7 +18,7 @@ from asyncfl_lite.runs.finished import result_of
 from asyncfl_lite.runs.interrupts import saved_when_interrupted
 from asyncfl_lite.runs.joined import Weights
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown
-from asyncfl_lite.runs.records import check_free
+from asyncfl_lite.runs.records import CHECKPOINT, check_free
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.saved import SavedRun
 from asyncfl_lite.runs.sources import data_of
@@ -76,8 +77,9 @@ def run(
     """
     check_shown(progress)
     started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
-    result = started.finish(progress=progress)
-    started.remove_checkpoints()
+    with started.alone():
+        result = started.finish(progress=progress)
+        started.remove_checkpoints()
     return result
 
 
@@ -94,26 +96,33 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
 
     Raises:
         ResultError: before anything is run, when the folder holds another run's result or checkpoint and ``force`` is
-            False, or files of the same names that this package did not write.
+            False, or files of the same names that this package did not write, or when another run goes on in it.
     """
     result = load_complete(folder, config)
     if result is None:
-        started = run_at(folder, config, force=force)
-        result = started.finish(progress=progress)
-        started.keep(result, force=force)
+        with run_at(folder, config, force=force).alone() as started:
+            result = started.finish(progress=progress)
+            started.keep(result, force=force)
     return result
 
 
 def run_at(
     folder: str | Path, config: Config, task: Task | None = None, *, force: bool = False, **callbacks: Any
 ) -> Run:
-    """Make a run of ``config``, not yet started, that saves itself in ``folder``; see :func:`run_in`."""
+    """Make a run of ``config``, not yet started, that saves itself in ``folder``; see :func:`run_in`.
+
+    The run has the folder for itself from here to the end of its block :meth:`.SavedRun.alone`.
+    """
     data = data_of(config, task)
-    check_free(folder, config, None if task is None else task.name, data, force=force)
-    checkpoint = Path(folder) / "checkpoint.pt"
-    if force:
-        remove_others(checkpoint, identity_of(config, data))
-    return Run(config, task, checkpoint, **callbacks)
+    checkpoint = Path(folder).resolve() / CHECKPOINT
+    with ExitStack() as claim:
+        claim.enter_context(alone_at(checkpoint))
+        check_free(folder, config, None if task is None else task.name, data, force=force)
+        if force:
+            remove_others(checkpoint, identity_of(config, data))
+        made = Run(config, task, checkpoint, **callbacks)
+        made.claim = claim.pop_all()
+    return made
 
 
 class Run(SavedRun):
@@ -168,6 +177,7 @@ class Run(SavedRun):
         """Run to the end and return the result."""
         wall, processor = time.perf_counter(), time.process_time()
         with (
+            self.alone(),
             saved_when_interrupted([self]) as stops,
             torch_threads(self.config.threads),
             Progress(progress, [self]),

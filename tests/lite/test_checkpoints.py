@@ -128,10 +128,21 @@ def damaged(path, how):
     content = path.read_bytes()
     if how == "one bit":
         content = content[:5000] + bytes([content[5000] ^ 1]) + content[5001:]
-    path.write_bytes({"cut": content[:4000], "zeros": content[:4000] + bytes(5000)}.get(how, content))
+    if how == "one bit of the head":
+        content = content.replace(b'"format"', b'"forma\x00"', 1)
+    kinds = {
+        "empty": b"",
+        "three bytes": content[:3],
+        "cut in the head": content[:60],
+        "a list as a head": HEAD + b"[1]\n",
+        "cut": content[:4000],
+        "zeros": content[:4000] + bytes(5000),
+    }
+    path.write_bytes(kinds.get(how, content))
 
 
-DAMAGE = ["cut", "zeros", "one bit"]
+DAMAGE = ["empty", "three bytes", "cut in the head", "a list as a head", "one bit of the head"]
+DAMAGE += ["cut", "zeros", "one bit"]
 
 
 @pytest.mark.parametrize("how", DAMAGE)
@@ -182,13 +193,11 @@ def a_folder(path):
 
 OTHERS = {
     "words": (lambda path: path.write_text("not a checkpoint"), "is not a checkpoint"),
-    "nothing": (Path.touch, "is not a checkpoint"),
     "zeros": (lambda path: path.write_bytes(bytes(5000)), "is not a checkpoint"),
     "a mapping": (lambda path: torch.save({"format": 1, "config_hash": "x"}, path), "is not a checkpoint"),
     "a list": (lambda path: torch.save([1, 2], path), "is not a checkpoint"),
     "weights": (lambda path: torch.save(torch.nn.Linear(3, 2).state_dict(), path), "is not a checkpoint"),
-    "half a head": (lambda path: path.write_bytes(HEAD + b'{"format": 9'), "is not a checkpoint"),
-    "no head": (lambda path: path.write_bytes(HEAD + b"[1]\n"), "is not a checkpoint"),
+    "a letter like a head": (lambda path: path.write_bytes(HEAD[:8] + b"?"), "is not a checkpoint"),
     "a pipe": (os.mkfifo, "is not a checkpoint"),
     "a folder": (a_folder, "is a folder; a checkpoint is a file, such as "),
 }

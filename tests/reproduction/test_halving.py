@@ -160,6 +160,23 @@ def test_every_grid_has_as_many_tries():
             assert {option: len(values) for option, values in grid.items()} == dict.fromkeys(grid, 1) | {"client_lr": 9}
 
 
+@pytest.mark.parametrize(
+    ("rates", "seeds", "words"),
+    [
+        ([0.1, "0.10"], [[101]], "set/fedbuff: must be 2 different combinations"),
+        ([1, 1.0], [[101]], "set/fedbuff: must be 2 different combinations"),
+        ([0.1, 0.2], [[101], [100, 102]], r"must have other seeds than the stages before, got \[100, 101, 100, 102\]"),
+        ([0.1, 0.2], [[101], [101]], "must have other seeds than the stages before"),
+    ],
+)
+def test_no_combination_and_no_seed_counts_twice(tmp_path, rates, seeds, words):
+    column = {"tries": 2, "seeds": [100], "grids": {"set": {"fedbuff": {"client_lr": rates}}},
+              "stages": [{"keep": 1, "seeds": list(one)} for one in seeds]}  # fmt: skip
+    (tmp_path / "grids.yaml").write_text(json.dumps({"tuned": column, "printed": column, "all_printed": {}}))
+    with pytest.raises(ConfigError, match=words):
+        read_grids(tmp_path / "grids.yaml")
+
+
 PRINTED = {"fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedac": "FedAC", "fadas": "FADAS", "fedecho": "FedEcho",
            "fedavg": "FedAvg", "afl_dw": "AFL-DW", "dd_fedrevive": "DD-FedRevive", "fedrevive": "FedRevive"}  # fmt: skip
 

@@ -170,6 +170,8 @@ def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatc
          "small: tuned: all methods must try as many combinations, got 4 of fedbuff, 1 of fedasync"),
         ({"settings": {**SMALL, "clients": 0}}, "small/fedbuff-tuned: clients: must be"),
         ({"methods": {"fedbuff": {"tuned": {"client_lr": [0.1, 0.1]}}}}, "a knob's values must be different ones"),
+        ({"methods": {"fedbuff": {"tuned": {"client_lr": [1, "1.0"]}}}}, "a knob's values must be different ones"),
+        ({"methods": {"fedbuff": {"tuned": {"task_settings.x": [[1], [1]]}}}}, "a knob's values must be different ones"),
         ({"methods": {"fedbuff": {"tuned": {"settings.mixing": [0.1]}}}}, "small/fedbuff-tuned: settings: 'mixing' is not known"),
     ],
 )  # fmt: skip
