@@ -8,7 +8,7 @@ lessons.progress()                       # which exercises are solved
 lessons.recall("08")                     # three questions about lesson 06
 """
 
-from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, newest, scores, searched
+from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores, searched
 from asyncfl_course.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
 from asyncfl_course.expectations import call, expect, expect_close, expect_equal
 from asyncfl_course.progress import Progress, progress
@@ -34,7 +34,6 @@ __all__ = [
     "expect_equal",
     "in_column",
     "leads",
-    "newest",
     "progress",
     "recall",
     "scores",

@@ -259,8 +259,7 @@ def without_replaced(weaker: dict[str, Any], stronger: Mapping[str, Any]) -> dic
 
 
 SEARCHED: dict[str, dict[str, Any]] = yaml.safe_load(resources.files(__package__).joinpath("defaults.yaml").read_text())
-"""Task -> ``study`` and, by method, the values that the search chose; ``asyncfl-lite tune --defaults`` writes the file.
-"""
+"""Task -> ``study`` and, by method, the values that the search chose."""
 
 
 class Layer(NamedTuple):

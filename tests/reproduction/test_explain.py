@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from asyncfl_reproduction.tuning.defaults import FILE, searched, write_defaults
 
 from asyncfl_lite import Config
 from asyncfl_lite.runs.explained import explained
 from asyncfl_reproduction import home
-from asyncfl_reproduction.tuning.defaults import FILE, searched, write_defaults
 
 
 def origins(config: Config) -> dict[str, tuple[object, str]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from asyncfl_reproduction.report.compared import first_tier
 
 from asyncfl_course import lessons
 from asyncfl_lite import plots
@@ -21,9 +22,8 @@ from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report import Recorded
-from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.statistics import contrast
-from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, REVERSED, UNDECIDED, counted
+from asyncfl_reproduction.verdicts import BORROWED, EQUIVALENT, HOLDS, OPEN, REVERSED, counted
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/differences.md").read_text()
@@ -379,7 +379,7 @@ def test_what_the_readme_says_first_stands_in_its_tables():
     assert (
         f"Of {claims} claims about training, {count['holds']} hold, and {count['reversed']} are reversed in at" in said
     )
-    assert f"{count[UNDECIDED]} of these claims are undecided" in said
+    assert f"{count[OPEN]} of these claims are undecided" in said
 
 
 def test_the_readme_says_what_fedecho_gains_on_real_images():
@@ -392,7 +392,7 @@ def test_the_readme_says_what_fedecho_gains_on_real_images():
 def test_which_tuned_leads_are_level(row, level):
     cells = re.findall("`([^`]+)`", LEADS[row][-1])
     left, right = (by_seed(cell, tier_of(*cells)) for cell in cells)
-    assert (contrast((left - right).dropna().to_numpy(), "").verdict == LEVEL) is level
+    assert (contrast((left - right).dropna().to_numpy(), "").verdict == EQUIVALENT) is level
 
 
 def test_in_how_many_columns_fedadt_is_above_fedbuff_in_its_own_table():
@@ -415,7 +415,7 @@ def test_in_how_many_settings_kuiper_is_above_and_below(rival):
         *({c.rpartition("/")[0] for c in measured.summaries if c.endswith(f"/{m}")} for m in ends)
     )
     found = Counter(measured.above(*(f"{place}/{method}" for method in ends)).verdict for place in places)
-    counts = [found[verdict] for verdict in (HOLDS, REVERSED, LEVEL, UNDECIDED)]
+    counts = [found[verdict] for verdict in (HOLDS, REVERSED, EQUIVALENT, OPEN)]
     told = f"{plots.title(rival)} in {counts[0]} of {sum(counts)} settings, below in {counts[1]}, level in {counts[2]}"
     assert f"{told} and undecided in {counts[3]}" in SAID and sum(found.values()) == sum(counts)
 
