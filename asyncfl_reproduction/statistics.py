@@ -11,8 +11,8 @@ verdict is ``equivalent`` if two one-sided tests (Schuirmann 1987) put the diffe
 below 0), ``fails`` (upper end below m, whatever the lower end is), or else ``open``. The p value of Wilcoxon's
 signed-rank test is also reported.
 
-**Two-sided words.** Of two cells that no claim orders, the first is ``above`` or ``below`` if the t interval excludes 0,
-"above (below) by less than a point" if it is equivalent as well, else ``equivalent`` or ``open``.
+**Two-sided words.** Of two cells that no claim orders, the first is ``above`` or ``below`` if the t interval excludes
+0, "above (below) by less than a point" if it is equivalent as well, else ``equivalent`` or ``open``.
 
 **Several comparisons.** A claim holds if all its parts hold, and is equivalent if all its parts are. Neither needs a
 correction. Refutations by single parts are corrected by Holm's method (1979) over the parts. The claims of a family are
@@ -163,15 +163,15 @@ def _beyond(mean: float) -> str:
 
 
 def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
-    """Return the verdict on a difference, given its interval: first whether it is equivalent, and only then its direction.
+    """Return the verdict on a difference, given its interval: first whether it is equivalent, then its direction.
 
     Args:
         low: lower end of the difference's interval.
         high: upper end.
         equal: whether the difference lies within the bounds of equality.
         margin: the difference has to exceed it. A negative margin means "not below by more than this", and must be at
-            least as wide as the bound of equality. Then ``reversed`` means below the margin, and an equivalent difference
-            ``holds``.
+            least as wide as the bound of equality. Then ``reversed`` means below the margin, and an equivalent
+            difference ``holds``.
     """
     if equal:
         return HOLDS if margin < 0 else EQUIVALENT

@@ -1,9 +1,9 @@
 """Names of verdicts, and the rule for the verdict of a claim with several parts.
 
 A claim says that one cell is above another, or a number as large as printed. Its comparisons are judged by
-:mod:`.statistics`: the claim ``holds``; the two cells are ``equivalent``; the claim is ``reversed``; it ``fails``, because
-the difference has the claimed sign and is surely smaller than claimed, or because a fact contradicts it; or it is
-``open``. A comparison with a cell that did not train is ``open``. Two cells that no claim orders are compared in both
+:mod:`.statistics`: the claim ``holds``; the two cells are ``equivalent``; the claim is ``reversed``; it ``fails``,
+because the difference is surely smaller than claimed, or because a fact contradicts it; or it is ``open``. A comparison
+with a cell that did not train is ``open``. Two cells that no claim orders are compared in both
 directions: the first is ``above`` or ``below`` the second, or they are ``equivalent``, or this is ``open``.
 """
 
@@ -16,8 +16,8 @@ HOLDS, EQUIVALENT, REVERSED, OPEN, FAILS, NOT_RUN = VERDICTS = (
     *("holds", "equivalent", "reversed", "open", "fails", "not run"),
 )
 ABOVE, BELOW, LITTLE = "above", "below", " by less than a point"
-"""Words for two cells that no claim orders, beside ``equivalent`` and ``open``. :data:`LITTLE` follows the first two where
-the sign is certain, and the cells are equivalent all the same."""
+"""Words for two cells that no claim orders, beside ``equivalent`` and ``open``. :data:`LITTLE` follows the first two
+where the sign is certain, and the cells are equivalent all the same."""
 REFUTED = (REVERSED, FAILS)
 """Verdicts that refute a claim, clearest first."""
 

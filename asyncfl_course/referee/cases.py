@@ -130,6 +130,10 @@ def _printed(artefact: str, **where: str) -> float:
     return float(rows["value"].item())
 
 
+def _on_images(names: str) -> dict[str, str]:
+    return {name: f"images/{name}" for name in names.split()}
+
+
 def _lead() -> Case:
     ours = _printed("Table 2", delay="large", alpha="0.1", distill_set="STL10")
     theirs = _printed("Table 2", delay="large", alpha="0.1", method="FedBuff")
@@ -142,19 +146,7 @@ def _lead() -> Case:
         "fedbuff",
         ours - theirs,
         (ours - theirs) / PART,
-        {
-            name: f"images/{name}"
-            for name in (
-                "fedecho-natural",
-                "fedecho-synthetic",
-                "fedbuff",
-                "ca2fl",
-                "fedac",
-                "fadas",
-                "noise",
-                "no-distillation",
-            )
-        },
+        _on_images("fedecho-natural fedecho-synthetic fedbuff ca2fl fedac fadas noise no-distillation"),
         {},
         "no-distillation",
         "413826158a590b206b97cd4218deed6e159dc25e9f550ee2b1ca30e34fd0b4bd",
@@ -189,7 +181,7 @@ def _weight() -> Case:
         "fixed-0.5",
         ours - theirs,
         (ours - theirs) / PART,
-        {name: f"images/{name}" for name in ("dynamic", "fixed-0.5", "ce-only", "kl-only")},
+        _on_images("dynamic fixed-0.5 ce-only kl-only"),
         {},
         "fixed-0.5",
         "0691a4aade1648703b65e59ebd452912992aaec11dc27390a3f301f92764e919",

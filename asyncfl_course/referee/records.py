@@ -1,9 +1,9 @@
 """Recorded runs that a referee may use, and the code that records them.
 
-``results/18_referee.csv`` holds the cases' runs: FedEcho and its rivals on images in two columns, and the second case's
-runs. Each row is a run, with its cell, seed, three accuracies of its summary, the configuration's hash, and the digests of
-its weights and its schedule. ``results/18_referee_tries.csv`` holds the rates that were tried for each method, on test
-images, which lesson 18 also has to say of them.
+``results/18_referee.csv`` holds the cases' runs: FedEcho and its rivals on images in two columns, and the second
+case's runs. Each row is a run, with its cell, seed, three accuracies of its summary, the configuration's hash, and the
+digests of its weights and its schedule. ``results/18_referee_tries.csv`` holds the rates that were tried for each
+method, on test images.
 """
 
 from __future__ import annotations

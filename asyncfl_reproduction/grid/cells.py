@@ -34,8 +34,8 @@ from asyncfl_reproduction.tuning.grids import OwnSearch, all_printed, method_of,
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """Pattern for the names of tiers and the parts of cells' names, which become names of folders."""
 TWIN = "@printed"
-"""Ending of the name of a cell of plain FedBuff, with equal weights and a fixed server rate (see :mod:`.columns`). In the
-league, every method has such a cell, in which only the clients' rate was searched."""
+"""Ending of the name of a cell of plain FedBuff, with equal weights and a fixed server rate (see :mod:`.columns`). In
+the league, every method has such a cell, in which only the clients' rate was searched."""
 ALL_PRINTED = "@all-printed"
 """Ending of the name of a cell that takes all rates that its paper's table prints for its method."""
 SERVER_RATE = "@server-rate"
@@ -43,8 +43,8 @@ SERVER_RATE = "@server-rate"
 ENDINGS = {"tuned": "", "printed": TWIN, "server_rate": SERVER_RATE, "all_printed": ALL_PRINTED}
 """Column -> the ending of its cells' names."""
 TUNED = "tuned"
-"""Key in a cell's settings: the league's study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method the
-cell takes."""
+"""Key in a cell's settings: the league's study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method
+the cell takes."""
 RATES = "rates"
 """Key in a cell's settings: settings by method, of which the cell takes its method's."""
 SEARCH = "search"

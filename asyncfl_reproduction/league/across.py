@@ -2,8 +2,8 @@
 
 The cells are the league's field on two workloads under two delay laws (``cells/league_cells.yaml``), and methods with
 one thing changed (``cells/questions.yaml``). They are compared seed by seed as in :mod:`.statistics`. An answer's state
-is ``answered`` if at least one of its comparisons is decided, even if the verdict is that nothing differs;
-``open`` if none is; and ``not run`` without cells. The answer's text gives the numbers, and says what the package cannot test.
+is ``answered`` if at least one of its comparisons is decided, even if the verdict is that nothing differs; ``open`` if
+none is; and ``not run`` without cells. The answer's text gives the numbers, and says what the package cannot test.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _verdict_in_words(verdict: str) -> str:
 
 
 def orders(m: Measured) -> Answer:
-    """Rank the five methods in every setting; "≈" joins methods that are equivalent, and "?" those whose order is open."""
+    """Rank the five methods in every setting; "≈" joins equivalent methods, and "?" those whose order is open."""
     texts, verdicts = [], []
     for workload, law in _places():
         there = [method for method in FIVE if m.by_seed(cell_of(workload, law, method)) is not None]

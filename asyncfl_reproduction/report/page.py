@@ -15,7 +15,6 @@ from PIL import Image as Pixels
 
 from asyncfl_lite import plots
 from asyncfl_reproduction.claims import VERDICTS
-from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.published import layout
 from asyncfl_reproduction.report import (
     decided,
@@ -212,13 +211,13 @@ class Page:
             )
             display(Markdown(bought), picture(figure, bought.replace("*", "")))
             said = (
-                "Each row is a search in one cell's place. All methods of a place try the same number of combinations. A "
-                "tuned cell takes the best of its place's searches. *server_rate*: the server's rate is fixed. *printed*: "
-                "FedBuff with equal weights and this server rate."
+                "Each row is a search in one cell's place. All methods of a place try the same number of combinations. "
+                "A tuned cell takes the best of its place's searches. *server_rate*: the server's rate is fixed. "
+                "*printed*: FedBuff with equal weights and this server rate."
             )
             display(Markdown(said), _searches_shown(own_searches(cells)))
         said = (
-            f"The league's searches. All methods on a workload try the same number of combinations. *{FIXED}*: only the "
+            "The league's searches. All methods on a workload try the same number of combinations. *printed*: only the "
             "clients' rate is searched, with a server rate of 1 or of FedRevive's Table 4. FedAC and FADAS have the "
             "server rate of FedEcho's Table 8, scaled by the number of steps."
         )

@@ -160,8 +160,9 @@ def _same_side(
     """Return the verdict on our number against the reference: equivalent, on the printed side, or on the other.
 
     Numbers are equivalent within ± ``bound``, and times, which have no bound, within 5 % of the reference. If most runs
-    of either side predict one class for every input, the verdict is ``open`` (:meth:`Measured.is_constant`). A printed NaN is a target that was never reached. Numbers that were simulated
-    without training are judged without an interval, because they have no spread over seeds.
+    of either side predict one class for every input, the verdict is ``open`` (:meth:`Measured.is_constant`). A printed
+    NaN is a target that was never reached. Numbers that were simulated without training are judged without an interval,
+    because they have no spread over seeds.
     """
     if ours.values is None or reference.values is None:
         return ""

@@ -108,8 +108,8 @@ def together(folder: Path | None = None) -> pd.DataFrame:
         folder: folder of records; the package's own if None.
 
     Returns:
-        Up to two rows for each lead, one beside plain FedBuff and one tuned. The columns are the fields of :class:`Lead`,
-        ``tuned``, ``method``, ``mean``, ``low`` and ``high`` (in points), and ``seeds``.
+        Up to two rows for each lead, one beside plain FedBuff and one tuned. The columns are the fields of
+        :class:`Lead`, ``tuned``, ``method``, ``mean``, ``low`` and ``high`` (in points), and ``seeds``.
     """
     rows = []
     for lead in LEADS:
@@ -124,7 +124,7 @@ def together(folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_together(table: pd.DataFrame) -> Figure:
-    """Draw each lead: a bar for the paper's own, a hollow mark for ours beside plain FedBuff, and a filled one for ours tuned.
+    """Draw each lead: a bar for the paper's own, a hollow mark for ours beside plain FedBuff, a filled one for ours tuned.
 
     Args:
         table: the table from :func:`together`.

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from mistakes.referee import GOOD
 
-from asyncfl_course import lessons, referee
+from asyncfl_course import referee
 from asyncfl_course.referee import Control, Plan, Question, Runs, cases, deaf, proofs, records
 from asyncfl_course.referee.envelope import FOLDER
 from asyncfl_course.referee.rubric import LINES
@@ -134,12 +134,11 @@ def test_an_impossible_plan_is_one_line(changed, told):
 
 
 def test_verdicts_are_those_of_the_packages_rule():
-    large = "fedecho/table2/large-dir0.1/"
     for column in ("rate 1", "tuned"):
         for rival in ("fedbuff", "ca2fl", "fedac"):
             found = carried_out(plan("lead", second=rival, column=column, level=0.99, margin=0))
-            recorded = lessons.in_column("fedecho", column)
-            ours, other = (recorded.by_seed(large + name).loc[:9] for name in ("fedecho-natural", rival))
+            runs = (referee.case("lead").runs(name, column) for name in ("fedecho-natural", rival))
+            ours, other = (of["last5_accuracy"].loc[:9] for of in runs)
             theirs = rule.contrast((ours - other).to_numpy(), "")
             assert found.verdict == theirs.verdict
             ends = [100 * theirs.mean, 100 * theirs.low, 100 * theirs.high]

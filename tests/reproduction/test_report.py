@@ -77,7 +77,6 @@ def short(monkeypatch):
     """Leave out what trains: claims that run probes, and the probes; read the grid and the package's league once."""
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", GRID)
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.read_tidy", read_once)
-    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())  # all are, here
     claims = {paper: [claim for claim in CLAIMS[paper] if paper != "fedrevive"] for paper in CLAIMS}
     claims["fedrevive"] = [claim for claim in CLAIMS["fedrevive"] if claim.id.startswith("FR-T1")]
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.CLAIMS", claims)
@@ -252,8 +251,6 @@ def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, refer
     """The printed reference is 70; a printed NaN is a target never reached."""
     found = tables._same_side(printed, Ours(np.array(ours)), 70.0, Ours(np.array(reference)), 1.0)
     assert found == verdict
-    lent = Ours(np.array(ours), borrowed=True)
-    assert tables._same_side(printed, lent, 70.0, Ours(np.array(reference))) == (BORROWED if verdict else "")
     assert bool(tables.background(found)) == bool(verdict)
 
 
