@@ -77,6 +77,12 @@ def add_commands(commands: Any) -> None:
         nargs="?",
         help="file of studies; by default the league's, cells/tuning.yaml",
     )
+    tune.add_argument(
+        "--beyond",
+        type=int,
+        default=0,
+        help="with --cells, values to try beyond each edge on which a search's best lies; ended searches go on",
+    )
     tune.add_argument("--cells", metavar="TIER", help="run the searches that the cells of this tier name")
     tune.add_argument(
         "--only", default="*", help="run only searches whose names match this pattern, such as '*/fedecho-*'"
@@ -225,11 +231,11 @@ def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
     if options.file is not None:
         raise ConfigError("file: must be left out with --cells, which names a tier")
     cells = expand_grid(tier_file(options.cells), only=options.only, imports=getattr(options, "import"))
-    waiting = [(left, cell.search) for cell in cells if (left := left_of(cell, folder)) is not None]
+    waiting = [(left, cell.search) for cell in cells if (left := left_of(cell, folder, options.beyond)) is not None]
     _allow(estimate([left for left, _ in waiting], Path("runs"), kept=kept_in()), options)
     with ends_when_interrupted():
         for left, search in waiting:
-            carry_out(left.tier, search, folder, say=_line)
+            carry_out(left.tier, search, folder, say=_line, beyond=options.beyond)
     return 0
 
 

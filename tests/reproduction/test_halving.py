@@ -77,6 +77,17 @@ def test_what_is_kept_is_not_run_again_and_chooses_the_same(monkeypatch, tmp_pat
     assert len(rows_of(path, "paper/table/column/fedasync")) == 3  # what is kept of others stays
 
 
+def test_values_beyond_an_edge_are_tried_with_all_seeds_in_a_search_that_has_ended(monkeypatch, tmp_path):
+    asked = made_up(monkeypatch, lambda config: config.client_lr - abs(config.server_lr - 1))
+    search = replace(SEARCH, grid={"client_lr": [0.1, 0.2, 0.4], "server_lr": [0.3, 1.0, 3.0]})
+    assert carry_out("laptop", search, tmp_path, lambda line: None)["client_lr"] == 0.8
+    asked.clear()
+    assert carry_out("laptop", search, tmp_path, lambda line: None, beyond=2)["client_lr"] == 3.2
+    assert [(config.client_lr, config.server_lr, config.seed) for config in asked] == [
+        (rate, 1.0, seed) for seed in (100, 101, 102, 103) for rate in (1.6, 3.2)
+    ]
+
+
 def test_a_grid_grows_beyond_an_edge_or_beside_the_best():
     points = points_of(SEARCH.grid)
 
