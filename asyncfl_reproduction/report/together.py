@@ -124,7 +124,7 @@ def together(folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_together(table: pd.DataFrame) -> Figure:
-    """Draw each lead: a bar for the paper's own, a hollow mark for ours beside plain FedBuff, a filled one for ours tuned.
+    """Draw each lead: a bar for the paper's, a hollow mark for ours beside plain FedBuff, a filled one for ours tuned.
 
     Args:
         table: the table from :func:`together`.
