@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asyncfl_reproduction.grid.cost import Estimate
     from asyncfl_reproduction.grid.run import Report
 
-TIER_OR_FILE = "tier, such as smoke, laptop or core, or file of cells"
+TIER_OR_FILE = "tier, such as smoke, laptop or headline, or file of cells"
 BACKENDS = {"loky": "processes on this machine", "dask": "a Dask cluster"}
 MOST_WORKERS = 1024
 
@@ -78,7 +78,7 @@ def add_commands(commands: Any) -> None:
     tune.add_argument(
         "file",
         nargs="?",
-        help="file of studies; by default the package's cells/tuning.yaml",
+        help="file of studies; by default the league's, cells/tuning.yaml",
     )
     tune.add_argument(
         "--beyond",
@@ -89,9 +89,6 @@ def add_commands(commands: Any) -> None:
     tune.add_argument("--cells", metavar="TIER", help="run the searches that the cells of this tier name")
     tune.add_argument(
         "--only", default="*", help="run only searches whose names match this pattern, such as '*/fedecho-*'"
-    )
-    tune.add_argument(
-        "--defaults", action="store_true", help="write the studies' choices into the package's file of defaults"
     )
     tune.add_argument("--yes", action="store_true", help="start even if the estimate is more than two hours")
     tune.add_argument(
@@ -217,14 +214,10 @@ def _said(report: Report) -> int:
 
 
 def _tune(options: argparse.Namespace) -> int:
-    from asyncfl_reproduction.tuning.defaults import write_defaults
     from asyncfl_reproduction.tuning.search import tune
     from asyncfl_reproduction.tuning.studies import read_searches
 
     folder = None if options.results is None else Path(options.results)
-    if options.defaults:
-        write_defaults()
-        return 0
     if options.cells is not None:
         return _tune_cells(options, folder)
     searches = read_searches(options.file or CELLS / "tuning.yaml", options.only)

@@ -11,16 +11,11 @@ ACCENT = "#c2410c"
 """Colour of the thing that a reader should see first, such as a mean or a version."""
 VERDICT_COLOURS = {
     "holds": "#c7ecd9",
-    "holds where run": "#e3f5ec",
     "answered": "#c7ecd9",
-    "smaller than claimed": "#e7f0c3",
-    "level": "#c3d9f7",
-    "partly level": "#e0ebfb",
+    "equivalent": "#c3d9f7",
     "reversed": "#f9d0cf",
-    "undecided": "#fdf0bf",
+    "open": "#fdf0bf",
     "fails": "#f6bdbb",
-    "did not train": "#e3d5f3",
-    "borrowed": "#e8dccb",
     "not run": "#eceef1",
 }
 """Background colour by verdict, or by state where there is no verdict."""

@@ -17,7 +17,6 @@ from asyncfl_reproduction.claims.base import KINDS, TRAINED, Checked
 from asyncfl_reproduction.claims.findings import Seeds
 from asyncfl_reproduction.claims.headlines import check_headlines
 from asyncfl_reproduction.claims.measured import ACCURACY
-from asyncfl_reproduction.grid.borrowed import borrowed
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.grid.tidy import outdated_tidy, read_tidy
@@ -40,14 +39,12 @@ class Ours(NamedTuple):
             nothing in the package can measure it.
         mark: " (constant answer)", with the number of seeds, if runs behind it predict one class for every input.
         trained: False if most runs of a cell behind it do so.
-        borrowed: whether a cell behind it has rates that were searched elsewhere.
     """
 
     values: Seeds | None
     source: str = ""
     mark: str = ""
     trained: bool = True
-    borrowed: bool = False
 
 
 class Recorded:
@@ -97,10 +94,10 @@ class Recorded:
             for name, results in self.results.items()
         }
         curves = {name: [r.curve for r in results] for name, results in self.results.items()}
-        return Measured(summaries, curves, self.cells, borrowed(self.cells.values()))
+        return Measured(summaries, curves, self.cells)
 
     def in_column(self, column: str) -> Recorded:
-        """Return a copy with the measurements of one column, "tuned" or "printed"."""
+        """Return a copy with the measurements of one column, such as "tuned"; see :meth:`.Measured.column`."""
         other = copy.copy(self)
         other.measured, other.tables = self.measured.column(column), {}
         return other
@@ -156,17 +153,12 @@ class Recorded:
     @cached_property
     def checked(self) -> dict[str, list[Checked]]:
         """Every paper's claims with their findings in each column; some findings come from simulations run now."""
-        return {paper: check_all(self.measured, claims, self.searched) for paper, claims in CLAIMS.items()}
-
-    @cached_property
-    def searched(self) -> Measured | None:
-        """The results of tier ``fair``, where every cell has its own search, if this tier is ``laptop``; else None."""
-        return Recorded(tier_file("fair"), self._runs, self._kept).measured if self.tier == "laptop" else None
+        return {paper: check_all(self.measured, claims) for paper, claims in CLAIMS.items()}
 
     @cached_property
     def headlines(self) -> pd.DataFrame:
         """The headlines with their intervals; see :func:`.check_headlines`."""
-        return check_headlines(self.measured, self.searched)
+        return check_headlines(self.measured)
 
     def claims(self, paper: str) -> pd.DataFrame:
         """Return one row per claim of a paper; see :func:`.table_of_claims`."""

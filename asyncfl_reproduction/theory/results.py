@@ -14,7 +14,7 @@ from asyncfl_lite.base.errors import ConfigError
 HOLDS = "holds"
 CONDITION = "holds under an unprinted condition"
 FALSE = "false"
-STATES = {HOLDS: "holds", CONDITION: "undecided", FALSE: "fails"}
+STATES = {HOLDS: "holds", CONDITION: "open", FALSE: "fails"}
 """Verdict -> the state that gives its colour in the report: green, yellow, red."""
 
 AS_PRINTED = "as printed"

@@ -11,6 +11,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from asyncfl_reproduction.tuning.defaults import FILE
 
 from asyncfl_course import lessons
 from asyncfl_course.referee import records as referee
@@ -21,7 +22,6 @@ from asyncfl_reproduction.digests import SUMS, checked, keep, main
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.parquet import DIGEST, _digest, read_table, write_table
 from asyncfl_reproduction.report import decided
-from asyncfl_reproduction.tuning.defaults import FILE
 
 ROOT = Path(__file__).parents[2]
 RECORDS = (

@@ -12,10 +12,9 @@ import pytest
 from test_report import record
 
 from asyncfl_lite.base.style import VERDICT_COLOURS
-from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.report import Recorded, folds, page, shown, summary, tables
+from asyncfl_reproduction.report import Recorded, folds, page, shown, tables
 from asyncfl_reproduction.report.names import names
 from asyncfl_reproduction.report.searches import better_untuned
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
@@ -35,7 +34,6 @@ NAMES = names({cell.name: cell for cell in CELLS})
 def few(monkeypatch):
     """Let the tier have the cells of a column of FedEcho's Table 2, with twins, and those of KUIPER's Table 3, without."""
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", lambda path: CELLS)
-    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())
 
 
 def spread(mean, seeds=10):
@@ -59,21 +57,6 @@ def made_once(tmp_path_factory):
 def both(made_once, tmp_path):
     """A copy of it, to which a test may add."""
     return shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
-
-
-def test_a_number_with_borrowed_rates_says_so_and_is_on_no_side(both, monkeypatch):
-    lent = f"{PLACE}/fedbuff"
-    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset({lent}))
-    recorded = Recorded(LAPTOP, both)
-    table = tables.beside(recorded, "FedEcho", "Table 2")
-    row = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].iloc[0]
-    assert (row["ours"], row["verdict"]) == ("60.45 ± 0.30 (borrowed)", "borrowed")
-    assert row[tables.part(FIXED, "verdict")] == HOLDS  # the twin's rates are its own
-    shown = summary.borrowed(recorded, dict.fromkeys(recorded.cells, "a cell"))
-    assert "1 of 5 cells have borrowed rates" in shown
-    one = [claim for claim in CLAIMS["fedecho"] if claim.id == "FE-T2-a"]  # others simulate for seconds
-    monkeypatch.setattr("asyncfl_reproduction.report.recorded.CLAIMS", {"fedecho": one})
-    assert recorded.claims("fedecho")["ours"].tolist() == ["borrowed"]
 
 
 def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):
