@@ -15,7 +15,7 @@ from PIL import Image as Pixels
 
 from asyncfl_lite import plots
 from asyncfl_reproduction.claims import VERDICTS
-from asyncfl_reproduction.published import layout
+from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
     decided,
     figures_fedadt,
@@ -34,7 +34,7 @@ from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import WORDS, names, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.report.searches import own_searches, searches
-from asyncfl_reproduction.report.tables import artefacts, background, beside, listed, was_run
+from asyncfl_reproduction.report.tables import background, beside, listed, was_run
 from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.written import count
 
