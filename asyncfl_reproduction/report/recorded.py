@@ -186,7 +186,7 @@ class Recorded:
         return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
 
     def trained_in_words(self) -> str:
-        """Describe how many trained claims, and how many of their parts, have each verdict when every method is tuned."""
+        """Describe how many trained claims, and which share of their parts, have each verdict, every method tuned."""
         tuned = [one.finding for found in self.checked.values() for one in found
                  if one.claim.kind == TRAINED and one.column == TUNED]  # fmt: skip
         return f"{counted(Counter(one.verdict for one in tuned))} {of_parts(one.verdicts for one in tuned)}"
