@@ -10,7 +10,7 @@ directions: the first is ``above`` or ``below`` the second, or they are ``equiva
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 HOLDS, EQUIVALENT, REVERSED, OPEN, FAILS, NOT_RUN = VERDICTS = (
     *("holds", "equivalent", "reversed", "open", "fails", "not run"),
@@ -57,6 +57,25 @@ def parts_counted(verdicts: Iterable[str]) -> str:
         for name in VERDICTS
         if counts[name] and name != NOT_RUN
     )
+
+
+def of_parts(claims: Iterable[Sequence[str]]) -> str:
+    """Return sentences with the shares of all claims' parts, and the number of claims that hold in a part of theirs.
+
+    Example:
+        >>> of_parts([["holds", "not run"], ["holds", "reversed"]])
+        'Of their 3 parts that were run, 67 % hold and 33 % are reversed. 1 claim holds with parts that were not run.'
+    """
+    claims = list(claims)
+    counts = Counter(verdict for parts in claims for verdict in parts if verdict != NOT_RUN)
+    ran = sum(counts.values())
+    if not ran:
+        return "No part of them was run."
+    *shares, last = [f"{100 * counts[name] / ran:.0f} % {SAID[name][1]}" for name in VERDICTS if counts[name]]
+    said = f"{', '.join(shares)} and {last}" if shares else last
+    partly = sum(joined(parts) == HOLDS and NOT_RUN in parts for parts in claims)
+    holding = f"{partly} claim{'s' * (partly != 1)} {SAID[HOLDS][partly != 1]} with parts that were not run."
+    return f"Of their {ran} parts that were run, {said}. {holding}"
 
 
 def joined(verdicts: Iterable[str]) -> str:

@@ -87,9 +87,8 @@ def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
     own = recorded.headlines[recorded.headlines["column"] == TUNED]
     seeds = own["seeds"].max()
     with_seeds = "" if pd.isna(seeds) else f", with up to {int(seeds)} seeds each"
-    here, there = (
-        int((~found.isin([OPEN, NOT_RUN])).sum()) for found in (own["verdict"], own["id"].map(kept["verdict"]))
-    )
+    both = own["verdict"], own["id"].map(kept["verdict"]).fillna(NOT_RUN)
+    here, there = (int((~found.isin([OPEN, NOT_RUN])).sum()) for found in both)
     return (
         f"{len(recorded.results)} of {len(recorded.cells)} cells were run{with_seeds}. They decide {here} of the "
         f"papers' {len(own)} central comparisons; the laptop tier, with ten seeds or more, decides {there}. Its "

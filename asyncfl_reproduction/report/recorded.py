@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,13 +17,13 @@ from asyncfl_reproduction.claims import CLAIMS, VERDICTS, Measured, check_all, t
 from asyncfl_reproduction.claims.base import KINDS, TRAINED, Checked
 from asyncfl_reproduction.claims.findings import Seeds
 from asyncfl_reproduction.claims.headlines import check_headlines
-from asyncfl_reproduction.claims.measured import ACCURACY
+from asyncfl_reproduction.claims.measured import ACCURACY, TUNED
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_reproduction.league.across import answer_questions
 from asyncfl_reproduction.places import field_in, tier_file
-from asyncfl_reproduction.verdicts import counted
+from asyncfl_reproduction.verdicts import counted, of_parts
 from asyncfl_reproduction.written import mean_text
 
 MISSING = "not run"
@@ -185,9 +186,10 @@ class Recorded:
         return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
 
     def trained_in_words(self) -> str:
-        """Describe how many trained claims have each verdict when every method is tuned."""
-        claims = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
-        return counted(claims.loc[claims["kind"] == TRAINED, "ours"].value_counts())
+        """Describe how many trained claims, and which share of their parts, have each verdict, every method tuned."""
+        tuned = [one.finding for found in self.checked.values() for one in found
+                 if one.claim.kind == TRAINED and one.column == TUNED]  # fmt: skip
+        return f"{counted(Counter(one.verdict for one in tuned))} {of_parts(one.verdicts for one in tuned)}"
 
     @cached_property
     def league(self) -> Recorded:

@@ -17,7 +17,7 @@ from quotes import cited, numbers_in, outputs, quoted, supported, unfounded, uns
 from records import TAG, showing_records
 
 from asyncfl_course import lessons
-from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.cells import SERVER_RATE
 from asyncfl_reproduction.grid.columns import untuned
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -251,9 +251,9 @@ def test_outputs_of_tables_count():
 
 @pytest.mark.parametrize("paper", ["fedecho", "fedrevive", "kuiper", "fedadt"])
 def test_a_cell_whose_twin_was_not_recorded_is_not_in_the_fixed_column(paper):
-    recorded = lessons.evidence(paper, "fair")
-    fixed = lessons.in_column(paper, untuned(paper), "fair").summaries
-    missing = {cell for cell in recorded.twins if cell + TWIN not in recorded.summaries}
+    recorded = lessons.evidence(paper)
+    fixed = lessons.in_column(paper, untuned(paper)).summaries
+    missing = {cell for cell in recorded.twins if cell + SERVER_RATE not in recorded.summaries}
     assert missing and missing.isdisjoint(fixed)
 
 

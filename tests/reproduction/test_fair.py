@@ -9,6 +9,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -61,7 +62,7 @@ def sentences(text: str) -> list[tuple[str, str, str]]:
     pairs = [tuple(pair) for pair in dict.fromkeys(map(tuple, where))]
     tuned = [one for pair in pairs if (one := found(*pair)) is not None]
     p = [scaled(one.p, one.seeds) for one in tuned]
-    clear, kept, held = (int(sum(q <= ERROR_LEVEL for q in of)) for of in (p, benjamini_hochberg(p), holm(p)))
+    clear, kept, held = (int((np.asarray(of) <= ERROR_LEVEL).sum()) for of in (p, benjamini_hochberg(p), holm(p)))
     many = f"Of {len(p)} tuned differences, {clear} exclude 0. If the false ones among them are to be 5 % at most "
     many += f"(Benjamini and Hochberg), {kept} stay; if there is to be none (Holm), {held}."
     leads = [
@@ -167,7 +168,7 @@ def test_what_is_recorded_is_of_todays_cells(cells):
     hashes = runs().groupby(level=0)["config_hash"].agg(set)
     for name, found in hashes.items():
         cell = cells[name]
-        assert found == {config.hash for config in cell.configs}, name
+        assert found <= {config.hash for config in cell.configs}, name
     assert all(isinstance(cells[name].config, Config) for name in hashes.index)
 
 

@@ -284,14 +284,6 @@ def test_every_published_row_that_a_cell_names_exists():
         assert set(table["ours"]) == {"not run"}
 
 
-def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
-    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/tasks.yaml")
-    pairs = {(cell.config.task, cell.config.algorithm) for cell in cells}
-    methods = {"fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt"}
-    tasks = {"pairdigits100", "pydoc_topics", "pydoc_chars", "modmath", "movingdigits"}
-    assert pairs == {(task, method) for task in tasks for method in methods}
-
-
 @pytest.mark.long
 def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded, hears_ctrl_c):
     """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run; they save their runs."""

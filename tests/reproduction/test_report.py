@@ -49,7 +49,7 @@ from asyncfl_reproduction.verdicts import (
 )
 
 ROOT = Path(__file__).parents[2]
-SMOKE, COMPARE, LEAGUE = (ROOT / f"asyncfl_reproduction/cells/{tier}.yaml" for tier in ("smoke", "compare", "league"))
+SMOKE, LEAGUE = (ROOT / f"asyncfl_reproduction/cells/{tier}.yaml" for tier in ("smoke", "league"))
 PLACE = "league/glyphs/large"
 CODE = [c.source for c in nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells if c.cell_type == "code"]
 PRINTED = pd.read_csv(PAPERS / "results.csv")
@@ -491,7 +491,7 @@ def test_the_numbers_of_a_table_are_those_of_the_papers():
 
 
 def test_every_method_stands_once_in_one_setting_and_others_are_named(tmp_path):
-    recorded = Recorded(COMPARE, tmp_path)
+    recorded = Recorded(SMOKE, tmp_path)
     shown_once = summary.methods(recorded)["method"]
     assert shown_once.is_unique and {"FedBuff", "FedBuff, failing clients"} <= set(shown_once)
     cells = [cell for kind in summary.methods_by_kind(recorded).values() for cell in kind.values()]

@@ -40,7 +40,7 @@ def test_a_cell_is_called_by_its_method_and_what_its_path_says(laptop, path, nam
     assert names(laptop)[path] == name
 
 
-@pytest.mark.parametrize("tier", ["smoke", "core", "laptop"])
+@pytest.mark.parametrize("tier", ["smoke", "headline", "laptop"])
 def test_names_are_unique_within_a_table_or_figure_and_are_no_paths(tier):
     found = names({cell.name: cell for cell in expand_grid(ROOT / f"asyncfl_reproduction/cells/{tier}.yaml")})
     often = Counter((place(path), name) for path, name in found.items())
