@@ -15,7 +15,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import DataError, reason, shown
-from asyncfl_lite.tasks.own import NOT_SUPPORTED
+from asyncfl_lite.tasks.labels import NOT_SUPPORTED
 from asyncfl_lite.tasks.task import Task
 
 SAMPLES = 2
