@@ -15,6 +15,7 @@ from asyncfl_lite.tasks.classes import count_classes, numbered, say_what_nothing
 from asyncfl_lite.tasks.inputs import check_columns, inputs_of, private
 from asyncfl_lite.tasks.labels import check_dense, is_missing
 from asyncfl_lite.tasks.samples import Samples
+from asyncfl_lite.tasks.scales import check_scales
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 OWN = "own"
@@ -70,6 +71,7 @@ def checked(
     numbers, names = numbered(training, testing, tuple(str(name) for name in class_names))
     known = list(zip((one.named("labels") for one in sets), numbers, strict=True))
     count = count_classes(known, num_classes, names)
+    check_scales([(one.named("inputs"), one.inputs) for one in sets], training[0].columns)
     labels, test_labels = (
         torch.from_numpy(np.concatenate(some)) for some in (numbers[: len(training)], numbers[len(training) :])
     )
@@ -133,7 +135,14 @@ def numbered_owners(owners: Any, inputs: Tensor, compare: bool = True) -> np.nda
     """
     if owners is None:
         return None
-    return _as_numbers(owners, len(inputs))[0]
+    numbers, words = _as_numbers(owners, len(inputs))
+    if not compare or not inputs.is_floating_point():
+        return numbers
+    order = np.argsort(numbers, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+    some = [rows[:: max(1, len(rows) // SEEN)] for rows in groups]
+    check_scales([(f"inputs of owner {words[rows[0]]!r}", inputs[torch.from_numpy(rows)]) for rows in some])
+    return numbers
 
 
 def _as_numbers(owners: Any, count: int) -> tuple[np.ndarray, list[Any]]:
@@ -194,6 +203,7 @@ def first_of(unlabelled: Any, name: str, like: Samples, data: Checked) -> Unlabe
     _check_like("unlabelled", tensor, "inputs", data.train[0])
     if data.vocabulary is not None and tensor.numel() and tensor.max() >= data.vocabulary:
         raise DataError(f"unlabelled: must be token ids below {data.vocabulary}, got {int(tensor.max())}")
+    check_scales([("inputs", data.train[0]), ("unlabelled", tensor)], columns)
     inputs = joined([tensor], is_private or bool(columns))
 
     def draw(count: int, rng: np.random.Generator) -> Tensor:

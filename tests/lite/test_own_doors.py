@@ -254,10 +254,14 @@ def test_categories_are_classes_in_their_order():
 
 # --- clients, each in its name -------------------------------------------------------------------
 
+WIDE = np.random.default_rng(1).normal(1.7, 0.1, (40, 3)).astype(np.float32)
+
 
 @pytest.mark.parametrize(
     ("inputs", "labels", "words"),
     [
+        (255 * X, Y, "client 's', inputs: go from 0.6983 to 247.5, and "),
+        (X / 255, Y, "client 's', inputs: go from "),
         (
             (255 * X).astype(np.uint8),
             Y,
@@ -286,6 +290,23 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (lambda: Task.from_tensors(X, Y, 255 * X, Y), "test_inputs: go from 0.6983 to 247.5, and inputs from"),
+        (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=255 * X), "unlabelled: go from 0.6983 to 247.5"),
+        (lambda: Task.from_clients({"n": (X, Y, 255 * X, Y), "s": (X, Y)}), "client 'n', test_inputs: go from"),
+        (lambda: Task.from_tensors(np.concatenate([X, 255 * X, X]), [*Y] * 3, X, Y, owners=["n"] * 12 + ["s"] * 12 + ["w"] * 12),
+            "inputs of owner 's': go from"),
+        (lambda: Task.from_clients({1: (X, Y), "1": (X, Y)}, (X, Y)), "clients: must have names that differ as words"),
+        (lambda: Task.from_tensors(*[(9 * X).astype(int), Y] * 2, unlabelled=np.full((2, 4), 9)), "token ids below 9"),
+        (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=(9 * X).astype(int)), "real numbers, got whole numbers"),
+    ],
+)  # fmt: skip
+def test_sets_of_other_scales_or_kinds_are_one_line(make, words):
+    assert words in line(make)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
         (lambda: Task.from_clients({"n": (X, Y), "s": (X, Y + 1)}, (X, Y)), "client 's', labels: must be numbered as the others"),
         (lambda: Task.from_tensors(X, Y, X, Y + 1), "test_labels: must be numbered as the others, got 1 to 3 where these are 0"),
         (lambda: Task.from_tensors(X, Y + 1, X, Y), "labels: must be numbered as the others"),
@@ -294,6 +315,25 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
 )  # fmt: skip
 def test_classes_counted_from_1_beside_classes_counted_from_0_are_one_line(make, words):
     assert words in line(make)
+
+
+def test_clients_that_only_differ_are_taken():
+    few = {"a": (X, Y), "b": (3 * X, Y), "c": (X - 0.5, Y), "d": (X[:1], Y[:1]), "none": (X[:0], Y[:0])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(Task.from_clients(few, (X, Y)).labels) == 37
+        two_each = Task.from_clients([(X, Y % 2), (X, Y % 2 + 1), (X, 2 * (Y % 2))], (X, Y))
+        assert two_each.num_classes == 3
+    with pytest.warns(UserWarning, match="^client 'b', inputs: all numbers are the same") as caught:
+        Task.from_clients({"a": (X, Y), "b": (0 * X, Y)}, (X, Y))
+    assert caught[0].filename == __file__
+    labels, cm = np.arange(40) % 2, pd.DataFrame(WIDE, columns=["h", "k", "l"])
+    metres = cm.assign(h=cm["h"] / 100, k=200.0)
+    clients = {"a": (cm.assign(k=200.0), labels), "b": (metres, labels)}
+    with pytest.warns(
+        UserWarning, match="^client 'a', inputs: column 'h' goes from .* if the units differ, convert them"
+    ):
+        Task.from_clients(clients, (metres, labels))
 
 
 # --- numbers and pictures ------------------------------------------------------------------------
