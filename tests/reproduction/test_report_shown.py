@@ -16,7 +16,6 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report import Recorded, folds, page, shown, tables
 from asyncfl_reproduction.report.names import names
-from asyncfl_reproduction.report.searches import better_untuned
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
 from asyncfl_reproduction.written import count
 
@@ -162,21 +161,6 @@ def test_folds_need_no_script_and_count_in_words():
     )
     assert folds.as_list(["<a>"]) == "<ul><li>&lt;a&gt;</li></ul>"
     assert [count(number, "cell") for number in (1, 0, 2)] == ["1 cell", "0 cells", "2 cells"]
-
-
-def test_a_cell_that_its_choice_serves_badly_is_listed(both, monkeypatch):
-    assert better_untuned(Recorded(LAPTOP, both).measured).empty
-    for method, tuned, printed in (("fadas", 0.5, 0.6), ("ca2fl", 0.5, 0.505)):  # half a point is no matter
-        record(both, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
-        record(both, f"{PLACE}/{method}@printed", [p + 0.002 * n for n, p in enumerate(spread(printed))], tier=LAPTOP)
-    (row,) = better_untuned(Recorded(LAPTOP, both).measured).to_dict("records")
-    assert row["cell"] == f"{PLACE}/fadas" and row["tuned %"] == pytest.approx(40.45)
-    assert row[f"{FIXED} %"] == pytest.approx(51.35)
-    assert re.fullmatch(r"-10\.9 \[-11\.\d, -10\.\d\], 10 seeds", row["difference"])
-    told = []
-    monkeypatch.setattr(page, "display", lambda *things: told.extend(things))
-    page.Page(LAPTOP, both).searches()
-    assert "FedEcho, Table 2 · FADAS · large delay, α = 0.1" in told[-1].to_html()
 
 
 def test_answers_across_the_papers_are_lists_in_names():
