@@ -47,7 +47,7 @@ def made_once(tmp_path_factory):
         patch.setattr("asyncfl_reproduction.report.recorded.expand_grid", lambda path: CELLS)
         for method, tuned, printed in (("fedecho-cross", 0.6, 0.5), ("fedbuff", 0.7, 0.3)):
             record(runs, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
-            record(runs, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
+            record(runs, f"{PLACE}/{method}@server-rate", spread(printed), tier=LAPTOP)
         record(runs, "kuiper/table3/assistants-1", spread(0.8), tier=LAPTOP)
     return runs
 
@@ -66,7 +66,7 @@ def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):
     assert (row["ours"], row["verdict"], row["cell"], row["seeds"]) == (
         "60.45 ± 0.30", REVERSED, f"{PLACE}/fedbuff", "10",
     )  # fmt: skip
-    assert [row[tables.part(FIXED, what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@printed", "10"]
+    assert [row[tables.part(FIXED, what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@server-rate", "10"]
     assert row[FIXED] == "20.45 ± 0.30"
     wide = tables.laid_out(table, "FedEcho", "Table 2")
     found = [wide.loc[("FedBuff", "", line), ("large", "0.1")] for line in tables.lines_of(table)]
@@ -82,14 +82,14 @@ def test_where_no_twin_is_due_its_place_is_empty(both):
 
 
 def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
-    cell = {cell.name: cell for cell in CELLS}[f"{PLACE}/fedbuff@printed"]
+    cell = {cell.name: cell for cell in CELLS}[f"{PLACE}/fedbuff@server-rate"]
     for seed in range(3, 10):
         (cell.folder(both) / f"seed-{seed}/result.json").unlink()
     table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
     html = shown.styled(table, "FedEcho", "Table 2", NAMES).to_html()
     assert "20.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
     assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html
-    assert "ours, rate 1" in html and "distillation set" in html and "distill_set" not in html
+    assert "ours, server rate 1" in html and "distillation set" in html and "distill_set" not in html
     assert page._about(table) == " · test accuracy, % · ours: mean ± standard deviation over 10 seeds"
 
 
@@ -122,9 +122,9 @@ def claims(**more):
 
 
 def test_claims_show_their_verdicts_with_the_comparisons_folded():
-    detail = f"2 of 3 comparisons run: 2 holds; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
+    detail = f"2 of 3 parts run: 2 hold; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
     html = shown.claims(pd.DataFrame([claims(detail=detail, **{FIXED: REVERSED})]), NAMES)
-    assert "a &lt; b" in html and "2 of 3 comparisons run: 2 holds<details" in html
+    assert "a &lt; b" in html and "2 of 3 parts run: 2 hold<details" in html
     assert "<li>FedBuff against FedAC · large delay, α = 0.1: 1</li><li>&lt;b&gt;</li>" in html
     assert html.count("<b>reversed</b>") == 0  # no detail: no twin was due
     html = shown.claims(pd.DataFrame([claims(**{FIXED: REVERSED, f"{FIXED}, detail": "why"})]), NAMES)
@@ -152,7 +152,7 @@ def test_every_cell_is_listed_by_name_and_the_missing_are_folded(both, monkeypat
     (html,) = (one.data for one in out)
     assert "<summary>FedEcho, Table 2: 4 cells</summary>" in html
     assert f"<summary>{len(CELLS) - 5} cells of {len(CELLS)} not run</summary>" in html
-    assert f'<span title="{PLACE}/fedbuff@printed">FedBuff · large delay, α = 0.1, rate 1</span>' in html
+    assert f'<span title="{PLACE}/fedbuff@server-rate">FedBuff · large delay, α = 0.1, server rate 1</span>' in html
 
 
 def test_folds_need_no_script_and_count_in_words():
