@@ -23,7 +23,7 @@ def laptop():
     ("path", "name"),
     [
         ("fedecho/table2/large-dir0.1/fedecho-natural", "FedEcho, natural set · large delay, α = 0.1"),
-        ("fedecho/table2/mild-dir0.3/ca2fl@printed", "CA²FL · mild delay, α = 0.3, rate 1"),
+        ("fedecho/table2/mild-dir0.3/ca2fl@server-rate", "CA²FL · mild delay, α = 0.3, server rate 1"),
         ("fedecho/table6/samples-100", "FedEcho · 100 samples"),
         ("fedecho/table7/ce-only", "FedEcho · cross-entropy alone"),
         ("fedrevive/table1/cifar10/afl_dw", "AFL-DW · CIFAR-10"),
