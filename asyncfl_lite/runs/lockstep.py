@@ -23,6 +23,7 @@ from greenlet import getcurrent, greenlet
 from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 from asyncfl_lite.base.files import as_path
+from asyncfl_lite.base.streams import told_of_draws
 from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.models.requests import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config
@@ -185,7 +186,8 @@ def finish_together(
     began = time.perf_counter()
     threads = max((run.config.threads for run in runs), default=1)
     results: dict[int, Result] = {}
-    with saved_when_interrupted(runs) as stops, torch_threads(threads), Progress(progress, runs):
+    watch = told_of_draws(all(run.callbacks.none for run in runs))
+    with saved_when_interrupted(runs) as stops, torch_threads(threads), Progress(progress, runs), watch:
         courses = [_Course(run) for run in runs]
         for course in courses:
             course.advance()

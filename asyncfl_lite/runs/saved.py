@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from asyncfl_lite.base.errors import AsyncFLError, ResultError, reason
@@ -19,7 +20,7 @@ from asyncfl_lite.runs.checkpoints import (
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.joined import Given, JoinedRun, Weights
 from asyncfl_lite.runs.results import Result
-from asyncfl_lite.simulator.jobs import Arrival
+from asyncfl_lite.simulator.jobs import Arrival, Rows
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
 
@@ -44,9 +45,14 @@ class SavedRun(JoinedRun):
         if self.checkpoint is not None:
             check_place(self.checkpoint, self.identity)
         super().__init__(given)
-        self.curve_rows: list[dict[str, float]] = []
+        self._rows: list[Mapping[str, float]] = []
         self.simulation.observers.append(self._save_in_time)
         self.saved_at = time.monotonic()
+
+    @property
+    def curve_rows(self) -> Rows[Mapping[str, float]]:
+        """The rows of the run's curve so far."""
+        return Rows(self._rows)
 
     def state(self) -> dict[str, Any]:
         """Return the run's changing state as tensors and plain values; the configuration determines the rest."""
@@ -54,7 +60,7 @@ class SavedRun(JoinedRun):
             "algorithm": self.algorithm.state(),
             "simulation": self.simulation.state(),
             "server_rng": self.server_rng.bit_generator.state,
-            "curve": list(self.curve_rows),
+            "curve": [dict(row) for row in self._rows],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -62,7 +68,7 @@ class SavedRun(JoinedRun):
         self.algorithm.restore(state["algorithm"])
         self.simulation.restore(state["simulation"])
         self.server_rng.bit_generator.state = state["server_rng"]
-        self.curve_rows = list(state["curve"])
+        self._rows = [MappingProxyType(row) for row in state["curve"]]
 
     def save(self) -> None:
         """Save the run now, if it has a checkpoint path."""

@@ -31,10 +31,11 @@ def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
 
 
 def update_summary(updates: pd.DataFrame) -> dict[str, float]:
-    """Return the number of updates that arrived, and statistics of their staleness."""
+    """Return the numbers of updates that arrived and that were refused, and statistics of their staleness."""
     staleness = updates["staleness"]
     return {
         "client_updates": len(updates),
+        "refused_updates": len(updates) - int(updates["accepted"].sum()),
         "mean_staleness": float(staleness.mean()) if len(updates) else 0.0,
         "max_staleness": int(staleness.max()) if len(updates) else 0,
     }
