@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -65,6 +65,27 @@ class Settings(BaseModel):
             raise ConfigError(f"must be a mapping of {allowed}, got {shown(content)}")
         cls._refuse_odd_names(content)
         return cls(**content)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, perhaps with other values for some settings, which are checked like given ones.
+
+        Raises:
+            ConfigError: when a new value is invalid, or does not go with the others.
+        """
+        copy = super().model_copy(deep=deep)
+        if not update:
+            return copy
+        written = {name: field.alias or name for name, field in type(self).model_fields.items()}
+        values = {written[name]: getattr(copy, name) for name in written} | {
+            written.get(name, name): value for name, value in update.items()
+        }
+        made = type(self)(**values)
+        made.__pydantic_private__ = copy.__pydantic_private__
+        return made
+
+    def with_checked(self, **values: Any) -> Self:
+        """Return a copy with values that have been checked already."""
+        return super().model_copy(update=values)
 
     @model_validator(mode="wrap")
     @classmethod

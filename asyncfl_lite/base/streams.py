@@ -82,3 +82,20 @@ def no_global_draws(what: str, instead: str, error: type[AsyncFLError] | None = 
     if error is not None:
         raise error(line)
     warnings.warn(line, stacklevel=3)
+
+
+@contextmanager
+def told_of_draws(watching: bool = True) -> Iterator[None]:
+    """Warn at the end of a block of training if the global random generators were drawn from inside.
+
+    Args:
+        watching: whether to look; callbacks may draw from them, since nothing else does.
+    """
+    before = global_states() if watching else {}
+    yield
+    if watching and (drawn := drawn_since(before)):
+        warnings.warn(
+            f"run: a method or other code of your own drew from global random numbers ({drawn}), so that the seed does "
+            "not decide the result; draw from the generators that are given, such as context.rng",
+            stacklevel=4,
+        )

@@ -27,7 +27,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from asyncfl_lite.models.stacked import hidden_and_outputs
 from asyncfl_lite.models.tracker import Tracker
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel, batch_sizes
 
 NORMALISATIONS = (_BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
 WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -188,7 +188,7 @@ def feature_statistics(
         if buffers is None:
             raise ValueError("buffers: the features of a model with BatchNorm are its running statistics")
         return stored_statistics(model, buffers)
-    batches = inputs.split(batch_size)
+    batches = inputs.split(batch_sizes(inputs, batch_size))
     per_batch = [outputs_and_statistics(model, x, batch)[1] for batch in batches]
     means, variances = torch.stack([_joined(parts, like=x) for parts in per_batch]).unbind(1)
     share = torch.tensor([len(batch) / len(inputs) for batch in batches]).to(x)[:, None]

@@ -21,6 +21,7 @@ from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
 SAMPLES = 2
+DEPENDS = "a sample's output depends on the rest of its minibatch"
 
 
 def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: tuple[int, ...]) -> bool:
@@ -53,15 +54,28 @@ def _first(inputs: Tensor, count: int = SAMPLES) -> Tensor:
     return inputs[torch.arange(count, device=inputs.device) % len(inputs)]
 
 
-def takes_one(model: VectorModel, inputs: Tensor) -> bool:
-    """Return whether a model can be trained on a minibatch of one sample, by trying the first of ``(n, …)`` inputs."""
+def takes_one(model: VectorModel, inputs: Tensor, train: bool = True) -> bool:
+    """Return whether a model takes a minibatch of one sample, by trying the first of ``(n, …)`` inputs.
+
+    Args:
+        model: the model.
+        inputs: samples of the task.
+        train: whether it is tried in training mode.
+    """
     x, buffers = model.flatten()
+    shapes: list[torch.Size] = []
+
+    def loss(outputs: Tensor) -> Tensor:
+        shapes.append(outputs.shape)
+        return outputs.sum()
+
     with seeded(0, inputs.device):
         try:
-            model.gradient(x, _first(inputs, 1), torch.sum, buffers, train=True)
+            for count in (1, 2):
+                model.gradient(x, _first(inputs, count), loss, buffers, train=train)
         except Exception:  # normalisation layers raise ValueError; a user's module may raise anything
             return False
-    return True
+    return shapes[0] == (1, *shapes[1][1:])
 
 
 @dataclass
@@ -91,6 +105,7 @@ class _Tried:
         if any(drew):
             self._refuse("draws random numbers in evaluation mode; for dropout, write F.dropout(h, p, self.training)")
         self.outputs = outputs
+        self.model.needs_two = not takes_one(self.model, self.inputs, train=False)
 
     def check_in_training(self) -> bool:
         """Return whether training uses torch's generator; raise if it uses another, or if a repeated call differs."""
@@ -144,6 +159,8 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
     chain = chain_of(model)
     if chain is not None and (not chain.images or inputs.dim() == 4):
         return ""
+    if model.needs_two:
+        return DEPENDS
     x, inputs = model.flatten()[0], _first(inputs)
     xs, both = torch.stack([x, 0.9 * x]), torch.stack([inputs, inputs.flip(0)])
     try:
@@ -159,7 +176,7 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
     if not _close(together, alone):
         return "torch.func.vmap gives other gradients"
     if not _close(whole[:1], part):
-        return "a sample's output depends on the rest of its minibatch"
+        return DEPENDS
     return ""
 
 

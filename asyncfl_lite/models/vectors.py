@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from asyncfl_lite.base.errors import ConfigError, reason
 from asyncfl_lite.models.frozen import frozen_parts
 
 
@@ -49,6 +50,20 @@ def _flatten(tensors: list[Tensor], like: Tensor) -> Tensor:
     return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
 
 
+def batch_sizes(inputs: Tensor, size: int) -> list[int]:
+    """Return the sizes of batches for evaluation; a single sample that would be left over joins the batch before it.
+
+    Tokens are the exception: no model normalises them over samples.
+
+    >>> batch_sizes(torch.zeros(7, 2), 3), batch_sizes(torch.zeros(8, 2), 3)
+    ([3, 4], [3, 3, 2])
+    """
+    sizes = [len(batch) for batch in inputs.split(size)]
+    if inputs.is_floating_point() and size > 1 and len(sizes) > 1 and sizes[-1] == 1:
+        sizes[-2:] = [size + 1]
+    return sizes
+
+
 def copied(module: nn.Module) -> nn.Module:
     """Return a deep copy of a module; tensors that it has computed, as ``weight_norm`` does, are copied as numbers."""
     parts = (value for part in module.modules() for value in vars(part).values())
@@ -69,6 +84,7 @@ class VectorModel:
         parameter_slots: position of each trained parameter in the ``(d,)`` parameter vector.
         buffer_slots: position of each floating-point buffer in the ``(b,)`` buffer vector.
         overwrites: whether the module writes into its inputs, and therefore gets a copy of them at every call.
+        needs_two: whether it cannot take a single sample in evaluation mode, like BatchNorm without running statistics.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -89,6 +105,7 @@ class VectorModel:
         self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self._module.modules())
         self._steady_on_one: list[nn.Module] = []
         self.overwrites = False
+        self.needs_two = False
 
     @property
     def module(self) -> nn.Module:
@@ -205,6 +222,13 @@ class VectorModel:
             inputs = inputs.clone()
         try:
             return functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
+        except Exception as error:
+            if len(inputs) != 1 or not self.needs_two:
+                raise
+            raise ConfigError(
+                f"model: {type(self._module).__name__} cannot take one sample alone ({reason(error)}); choose sizes of "
+                "data and batches that leave no single sample over"
+            ) from error
         finally:
             for part in steady:
                 part.train()
@@ -216,7 +240,8 @@ class VectorModel:
         The module gets copies: the inputs may be a test set that other runs read, and the vectors those of a server.
         """
         x, buffers = x.clone(), None if buffers is None else buffers.clone()
-        return torch.cat([self(x, self.laid_out(batch.clone()), buffers) for batch in inputs.split(batch_size)])
+        batches = inputs.split(batch_sizes(inputs, batch_size))
+        return torch.cat([self(x, self.laid_out(batch.clone()), buffers) for batch in batches])
 
     def gradient(
         self,

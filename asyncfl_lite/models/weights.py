@@ -138,11 +138,17 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
             for name, value in state.items()
             if name in own and value.shape != own[name].shape
         ],
-        "NaN or infinity in {}": [name for name, value in state.items() if not torch.isfinite(value).all()],
+        "NaN or infinity in {}": [name for name in state if name in own and _not_finite(state[name], own[name])],
     }
     if found := [line.format(_some(names)) for line, names in faults.items() if names]:
         raise ConfigError(f"weights: those of {where} do not fit the model; {'; '.join(found)}{_hint(state, own)}")
     module.load_state_dict(state, strict=False)
+
+
+def _not_finite(value: Tensor, like: Tensor) -> bool:
+    """Return whether a weight is NaN or infinite in the type of ``like``, the model's own, and is not so there, too."""
+    found, own = value.to(like.dtype), like.to(value.device)
+    return value.shape == like.shape and not (found.isfinite() | (found == own) | (found.isnan() & own.isnan())).all()
 
 
 def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:

@@ -45,10 +45,10 @@ def as_config(given: Config | Mapping[str, Any]) -> Config:
     """Return ``given`` as a :class:`.Config`; it may be a plain dict of settings.
 
     Raises:
-        ConfigError: for anything else.
+        ConfigError: for anything else, and for a configuration with invalid values.
     """
     if isinstance(given, Config):
-        return given
+        return given.model_copy(update={"seed": given.seed})  # checked: pydantic's model_construct checks nothing
     if not isinstance(given, Mapping):
         raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
     return Config.from_mapping(dict(given))

@@ -106,7 +106,7 @@ class Config(Fields):
         if alpha is None or "alpha" not in wanted.model_fields:
             alpha = None
         elif isinstance(value, wanted):
-            return value.model_copy(update={"alpha": alpha})
+            return value.with_checked(alpha=alpha)
         elif isinstance(value, dict):
             value = {"alpha": alpha, **value}
         if isinstance(value, wanted):
@@ -167,7 +167,7 @@ class Config(Fields):
 
     def with_seed(self, seed: int) -> Config:
         """Return the same configuration with a different seed."""
-        return self.model_copy(update=Seed(seed=seed).model_dump())
+        return self.with_checked(**Seed(seed=seed).model_dump())
 
     def explain(self) -> None:
         """Print each value and its origin: the user, a paper, a method, a task, a search, or the setting's own default.

@@ -68,7 +68,7 @@ class Given:
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
         own = config.own_task if task is None else task.name
         config, state = (config, None) if weights is None else started_from(config, weights)
-        config = config.model_copy(update={"device": actual(config.device)}).on_own_task(own)
+        config = config.with_checked(device=actual(config.device)).on_own_task(own)
         known = versions()
         check_device(config.device)
         if torch.device(config.device).type == "cuda":
@@ -118,6 +118,8 @@ class JoinedRun:
 
     def _start_algorithm(self) -> None:
         x0, buffers = self.model.flatten()
+        if not torch.isfinite(x0).all():
+            raise ConfigError(f"initial: the first weights of {self.config.model!r} are not finite (NaN or infinity)")
         self.server_rng = stream(self.config.seed, "server")
         context = ServerContext(
             model=self.model,

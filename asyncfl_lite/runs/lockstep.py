@@ -25,6 +25,7 @@ from greenlet import getcurrent, greenlet
 from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 from asyncfl_lite.base.files import as_path
+from asyncfl_lite.base.streams import told_of_draws
 from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.models.requests import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config
@@ -200,11 +201,13 @@ def finish_together(
         each = ", ".join(map(str, sorted(threads)))
         raise ConfigError(f"threads: must be the same for runs that train together, got {each}")
     results: dict[int, Result] = {}
+    watch = told_of_draws(all(run.callbacks.none for run in runs))
     with (
         ExitStack() as stack,
         saved_when_interrupted(runs) as stops,
         torch_threads(*threads),
         Progress(progress, runs),
+        watch,
     ):
         for run in runs:
             stack.enter_context(run.alone())

@@ -6,11 +6,13 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import told_of_draws
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.checkpoints import identity_of, remove_others
 from asyncfl_lite.runs.config import Config
@@ -135,7 +137,7 @@ class Run(SavedRun):
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
         compute: function that does the computations that the server asks for; replaced if several runs go in lockstep.
-        curve_rows: the rows of the run's curve so far.
+        curve_rows: the rows of the run's curve so far, which can be read but not changed.
         versions: versions of the installed libraries; see :func:`.versions`.
         stopped: the reason why a callback stopped the run, or None.
 
@@ -161,7 +163,9 @@ class Run(SavedRun):
         self.callbacks = Callbacks(on_version, on_evaluate)
         self.stopped: str | None = None
         super().__init__(config, task, checkpoint, weights)
+        self.progress: Progress | None = None
         self.simulation.version_observers.append(self._made_version)
+        self.simulation.waiting_observers.append(self._made_none)
 
     def begin(self) -> None:
         """Continue from the checkpoint if there is one, else evaluate and record the initial model."""
@@ -181,6 +185,7 @@ class Run(SavedRun):
             saved_when_interrupted([self]) as stops,
             torch_threads(self.config.threads),
             Progress(progress, [self]),
+            told_of_draws(self.callbacks.none),
         ):
             try:
                 self.begin()
@@ -210,6 +215,11 @@ class Run(SavedRun):
             self.save()
         self.callbacks.made_version(self)
 
+    def _made_none(self, simulation: Simulation) -> None:
+        """Tell the display, if there is one, that a job ended without making a version."""
+        if self.progress is not None:
+            self.progress.waiting(self)
+
     def _record(self) -> None:
         row = {
             "version": self.algorithm.version,
@@ -217,5 +227,5 @@ class Run(SavedRun):
             "updates": len(self.simulation.arrivals),
             **self.evaluate(),
         }
-        self.curve_rows.append(row)
+        self._rows.append(MappingProxyType(row))
         self.callbacks.evaluated(self, row)

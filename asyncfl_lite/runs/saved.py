@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from asyncfl_lite.base.claims import alone_at
@@ -24,7 +25,7 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.joined import Given, JoinedRun, Weights
 from asyncfl_lite.runs.meaning import changed_versions
 from asyncfl_lite.runs.results import Result
-from asyncfl_lite.simulator.jobs import Arrival
+from asyncfl_lite.simulator.jobs import Arrival, Rows
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
 
@@ -55,7 +56,7 @@ class SavedRun(JoinedRun):
             check_place(self.checkpoint, self.identity)
         with torch_threads(given.config.threads):
             super().__init__(given)
-        self.curve_rows: list[dict[str, float]] = []
+        self._rows: list[Mapping[str, float]] = []
         self.simulation.observers.append(self._save_in_time)
         self.saved_at = time.monotonic()
         self.ran_under = [self.versions]
@@ -88,13 +89,18 @@ class SavedRun(JoinedRun):
             self.claim.close()
             self.claim = None
 
+    @property
+    def curve_rows(self) -> Rows[Mapping[str, float]]:
+        """The rows of the run's curve so far."""
+        return Rows(self._rows)
+
     def state(self) -> dict[str, Any]:
         """Return the run's changing state as tensors and plain values; the configuration determines the rest."""
         return {
             "algorithm": self.algorithm.state(),
             "simulation": self.simulation.state(),
             "server_rng": self.server_rng.bit_generator.state,
-            "curve": list(self.curve_rows),
+            "curve": [dict(row) for row in self._rows],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -102,7 +108,7 @@ class SavedRun(JoinedRun):
         self.algorithm.restore(state["algorithm"])
         self.simulation.restore(state["simulation"])
         self.server_rng.bit_generator.state = state["server_rng"]
-        self.curve_rows = list(state["curve"])
+        self._rows = [MappingProxyType(row) for row in state["curve"]]
 
     def save(self) -> None:
         """Save the run now, if it has a checkpoint path."""

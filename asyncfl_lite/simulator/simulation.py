@@ -68,6 +68,7 @@ class Simulation:
         arrivals: every :class:`Arrival` so far, which can be read but not changed.
         version_observers: functions that are called with this simulation after every event that made a version (an
             arrival, or the loss of a job); the arrival is among ``arrivals`` by then.
+        waiting_observers: functions that are called with this simulation after every event that made no version.
         idle: the clients without work.
         num_clients: how many clients there are.
         jobs_of: client -> how many jobs it has had.
@@ -128,6 +129,7 @@ class Simulation:
         self.selection.start(num_samples or dict.fromkeys(clients, 1))
         self.observers = list(observers)
         self.version_observers: list[VersionObserver] = []
+        self.waiting_observers: list[VersionObserver] = []
         self.keep_arrivals = keep_arrivals
         self.together = together
         self.choice_stream = stream(seed, "client choice")
@@ -309,6 +311,9 @@ class Simulation:
             self.observed_version = self.algorithm.version
             for observe_version in self.version_observers:
                 observe_version(self)
+        else:
+            for observe_waiting in self.waiting_observers:
+                observe_waiting(self)
         if arrival is not None:
             for observe in self.observers:
                 observe(self, arrival)

@@ -18,6 +18,7 @@ from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.loss_gradients import cross_entropy_gradient, has_gradient
+from asyncfl_lite.models.vectors import batch_sizes
 from asyncfl_lite.tasks.made import OwnTask
 from asyncfl_lite.tasks.own import OWN, USUAL_SETS
 
@@ -169,7 +170,8 @@ class Task(OwnTask):
 
     def _tested(self, predict: Callable[[Tensor], Tensor], batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield outputs and labels of the test set, batch by batch."""
-        for inputs, labels in zip(self.test_inputs.split(batch_size), self.test_labels.split(batch_size), strict=True):
+        sizes = batch_sizes(self.test_inputs, batch_size)
+        for inputs, labels in zip(self.test_inputs.split(sizes), self.test_labels.split(sizes), strict=True):
             yield predict(inputs), labels
 
     def unlabelled_set(self, name: str, count: int, rng: np.random.Generator) -> Tensor:
