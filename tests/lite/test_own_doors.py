@@ -146,11 +146,17 @@ def test_columns_of_clients_and_of_unlabelled_inputs_are_taken_by_name():
         (lambda: Task.from_tensors(INPUTS, Y, INPUTS, Y, unlabelled=OTHER), "unlabelled: must have the columns"),
         (lambda: Task.from_clients({"n": (INPUTS, Y), "s": (OTHER, Y)}, (INPUTS, Y)), "client 's', inputs: must have the"),
         (lambda: Task.from_clients({"n": (INPUTS, Y, OTHER, Y)}), "client 'n', test_inputs: must have the columns"),
-        (lambda: Task.from_tensors(INPUTS[::-1], TABLE["label"], INPUTS, Y), "labels: have the same rows as inputs, but"),
+        (lambda: Task.from_tensors(INPUTS[::-1], TABLE["label"], INPUTS, Y), "labels: must have rows in the order of inputs"),
     ],
 )  # fmt: skip
 def test_columns_and_rows_that_differ_are_one_line(make, words):
     assert words in line(make)
+
+
+def test_one_column_of_numbers_is_taken_in_every_form():
+    one = [{"a": float(number), "label": number % 2} for number in range(4)]
+    for data in (one, pd.DataFrame(one), [{key: torch.tensor(value) for key, value in row.items()} for row in one]):
+        assert Task.from_dataset(data, data, inputs="a").inputs.tolist() == [[0.0], [1.0], [2.0], [3.0]]
 
 
 def test_columns_that_are_numbered_have_their_names():
@@ -239,6 +245,13 @@ def test_numbers_beside_names_are_said():
     assert renamed.class_names == ("Katze", "Hund", "Fuchs") and renamed.labels.tolist() == [0, 1, 2]
     assert "class_names: must differ from each other, got a, a, b" in line(
         lambda: Task.from_dataset(ALL, ALL, class_names=["a", "a", "b"])
+    )
+
+
+@pytest.mark.parametrize("given", [{"cat": 1, "dog": 0}, {0: "cat", 1: "dog"}, {"cat", "dog"}, 2], ids=repr)
+def test_class_names_without_an_order_are_one_line(given):
+    assert "class_names: must be a list of names, in the order of the classes, got" in line(
+        lambda: Task.from_tensors(X, Y % 2, X, Y % 2, class_names=given)
     )
 
 
