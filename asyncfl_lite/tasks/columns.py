@@ -231,7 +231,7 @@ def _of_rows(prefix: str, data: Any, rows: Any, columns: Columns) -> Samples:
     labels = labels_of(f"{prefix}labels", [row[-1] for row in values], classes, str(columns.labels))
     name = f"{prefix}inputs"
     first = values[0][0]
-    if isinstance(columns.inputs, list) or (isinstance(first, Real) or (hasattr(first, "ndim") and first.ndim == 0)):
+    if isinstance(columns.inputs, list) or isinstance(first, Real) or getattr(first, "ndim", None) == 0:
         place = {column: index for index, column in enumerate(wanted[:-1])}
         inputs = numbers_of_columns(name, wanted[:-1], lambda column: [row[place[column]] for row in values])
         return Samples(prefix, inputs, labels, tuple(wanted[:-1]), is_fresh=True)
