@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +14,22 @@ from torch import Tensor
 from asyncfl_lite.base.errors import DataError, shown
 from asyncfl_lite.tasks.labels import Labels, listed
 from asyncfl_lite.tasks.samples import Samples
+
+
+def names_of(given: Any) -> tuple[str, ...]:
+    """Return the class names that a user gives, in the order of the classes.
+
+    Raises:
+        DataError: for what has no order of its own, and for names that are given twice.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
+        raise DataError(f"class_names: must be a list of names, in the order of the classes, got {shown(given)}")
+    names = tuple(str(name) for name in given)
+    if len(set(names)) < len(names):
+        raise DataError(f"class_names: must differ from each other, got {listed(names)}")
+    return names
 
 
 def numbered(
@@ -31,8 +48,6 @@ def numbered(
         DataError: for names that differ, and for words in one set and numbers in another.
     """
     sets = [*training, *testing]
-    if len(set(given)) < len(given):
-        raise DataError(f"class_names: must differ from each other, got {listed(given)}")
     named = [one for one in sets if one.labels.classes]
     if not named:
         return [one.labels.numbers for one in sets], given
@@ -120,14 +135,14 @@ def count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, nam
     Raises:
         DataError: when the labels do not fit; the message names the set.
     """
-    if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1):
         raise DataError(f"num_classes: must be a whole number of at least 1, got {shown(given)}")
     if given is not None and names and given != len(names):
         raise DataError(f"class_names: must be {given}, one for each of num_classes, got {len(names)}")
     spans = [(name, int(labels.min()), int(labels.max())) for name, labels in sets if len(labels)]
     least, lowest, _ = min(spans, key=lambda span: span[1])
     most, _, highest = max(spans, key=lambda span: span[2])
-    count = given or len(names) or None
+    count = int(given or len(names)) or None
     number_them = "number them: np.unique(labels, return_inverse=True)[1], of training and test labels together"
     if lowest < 0 or (count is None and lowest > 0):
         raise DataError(f"{least}: must be numbered from 0, got {lowest} to {highest}; {number_them}")

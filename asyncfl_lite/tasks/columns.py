@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -200,7 +201,7 @@ def _check_loader(where: str, data: Any) -> None:
         return
     from PIL import Image
 
-    for path, _ in data.samples:
+    for path, _ in getattr(data, "samples", ()):
         with Image.open(path) as image:
             if depth_of(image) not in EIGHT_BITS:
                 raise DataError(
@@ -229,10 +230,11 @@ def _of_rows(prefix: str, data: Any, rows: Any, columns: Columns) -> Samples:
     classes = classes_of(f"{prefix}dataset", data, columns.labels)
     labels = labels_of(f"{prefix}labels", [row[-1] for row in values], classes, str(columns.labels))
     name = f"{prefix}inputs"
-    if isinstance(columns.inputs, list):
-        place = {column: index for index, column in enumerate(columns.inputs)}
-        inputs = numbers_of_columns(name, columns.inputs, lambda column: [row[place[column]] for row in values])
-        return Samples(prefix, inputs, labels, tuple(columns.inputs), is_fresh=True)
+    first = values[0][0]
+    if isinstance(columns.inputs, list) or isinstance(first, Real) or getattr(first, "ndim", None) == 0:
+        place = {column: index for index, column in enumerate(wanted[:-1])}
+        inputs = numbers_of_columns(name, wanted[:-1], lambda column: [row[place[column]] for row in values])
+        return Samples(prefix, inputs, labels, tuple(wanted[:-1]), is_fresh=True)
     inputs = _stacked(name, columns.inputs, [row[0] for row in values])
     return Samples(prefix, inputs_of(name, inputs)[0], labels, is_fresh=True)
 

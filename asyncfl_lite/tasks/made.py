@@ -14,7 +14,7 @@ from asyncfl_lite.tasks.by_client import by_client
 from asyncfl_lite.tasks.columns import Named, read
 from asyncfl_lite.tasks.data import TaskData
 from asyncfl_lite.tasks.own import OWN, check_augment, checked, first_of, numbered_owners
-from asyncfl_lite.tasks.samples import Samples, samples_of
+from asyncfl_lite.tasks.samples import Samples, check_rows, samples_of
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class OwnTask(TaskData):
         """
         training = samples_of("", inputs, labels)
         testing = samples_of("test_", test_inputs, test_labels, training)
+        check_rows("owners", inputs, owners)
         return cls._of_samples(
             [training],
             [testing],

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason, shown
 from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.tasks.classes import count_classes, numbered, say_what_nothing_trains
+from asyncfl_lite.tasks.classes import count_classes, names_of, numbered, say_what_nothing_trains
 from asyncfl_lite.tasks.inputs import check_columns, inputs_of, private
 from asyncfl_lite.tasks.labels import check_dense, is_missing
 from asyncfl_lite.tasks.samples import Samples
@@ -71,7 +71,7 @@ def checked(
     for name, some in (("clients", training), ("test", testing)):
         if not any(len(one.inputs) for one in some):
             raise DataError(f"{name}: must have at least 1 sample, got none")
-    numbers, names = numbered(training, testing, tuple(str(name) for name in class_names))
+    numbers, names = numbered(training, testing, names_of(class_names))
     known = list(zip((one.named("labels") for one in sets), numbers, strict=True))
     count = count_classes(known, num_classes, names)
     check_scales([(one.named("inputs"), one.inputs) for one in sets], training[0].columns)
@@ -115,6 +115,8 @@ def _check_like(name: str, inputs: Tensor, other: str, like: Tensor) -> None:
 def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int:
     """Return the number of tokens: as given, or one more than the largest token id."""
     highest = max(int(inputs.max()), int(test_inputs.max())) if inputs.numel() else 0
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer)):
+        raise DataError(f"vocabulary: must be a whole number, got {shown(given)}")
     if given is not None and given <= highest:
         raise DataError(f"vocabulary: must be at least {highest + 1}, as token {highest} occurs, got {given}")
     if given is None and inputs.dim() > 2:
@@ -122,7 +124,7 @@ def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int
             f"inputs: whole numbers of shape {tuple(inputs.shape)} are token ids only if you give vocabulary; images "
             "must be real numbers, such as torch.as_tensor(inputs) / 255, or / 65535 with 16 bits"
         )
-    return given or highest + 1
+    return int(given or highest + 1)
 
 
 def numbered_owners(owners: Any, inputs: Tensor, compare: bool = True) -> np.ndarray | None:

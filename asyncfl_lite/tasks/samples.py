@@ -48,15 +48,19 @@ def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = Non
     inputs, is_private = private(inputs)
     tensor, columns = inputs_of(f"{prefix}inputs", inputs, None if like is None else like.columns)
     answers = labels_of(f"{prefix}labels", labels)
-    _check_rows(f"{prefix}labels", inputs, labels)
+    check_rows(f"{prefix}labels", inputs, labels)
     return Samples(prefix, tensor, answers, columns, is_private or bool(columns))
 
 
-def _check_rows(name: str, inputs: Any, labels: Any) -> None:
-    """Raise an error if pandas' inputs and labels name the same rows in different orders."""
-    rows = [one.index for one in (inputs, labels) if hasattr(one, "iloc")]
+def check_rows(name: str, inputs: Any, values: Any) -> None:
+    """Raise an error if pandas' inputs and labels (or owners) name the same rows in different orders.
+
+    Raises:
+        DataError: if they do, since rows are matched by their order.
+    """
+    rows = [one.index for one in (inputs, values) if hasattr(one, "iloc")]
     if len(rows) == 2 and not rows[0].equals(rows[1]) and set(rows[0]) == set(rows[1]):
         raise DataError(
-            f"{name}: have the same rows as inputs, but in another order; write labels.loc[inputs.index], or call "
-            "reset_index(drop=True) of both"
+            f"{name}: must have rows in the order of inputs, whose index has another one; write "
+            f"{name.rpartition(' ')[2]}.loc[inputs.index], or call reset_index(drop=True) of both"
         )

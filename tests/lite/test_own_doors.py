@@ -36,7 +36,6 @@ def line(make) -> str:
 # --- labels: one rule for all doors --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
@@ -51,13 +50,13 @@ def line(make) -> str:
     ],
     ids=["real", "bool", "objects", "Int64", "float16", "tensors", "words", "string"],
 )
-def test_labels_are_whole_numbers_or_words(door, labels, classes):
-    task = DOORS[door](X, labels)
-    assert task.labels[:3].tolist() == [int(label) if not classes else place for place, label in enumerate(labels[:3])]
-    assert task.class_names == classes and task.labels.dtype == task.test_labels.dtype == torch.int64
+def test_labels_are_whole_numbers_or_words(labels, classes):
+    for make in DOORS.values():
+        task = make(X, labels)
+        assert task.labels[:3].tolist() == [i if classes else int(label) for i, label in enumerate(labels[:3])]
+        assert task.class_names == classes and task.labels.dtype == task.test_labels.dtype == torch.int64
 
 
-@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
@@ -84,8 +83,9 @@ def test_labels_are_whole_numbers_or_words(door, labels, classes):
         (["1", "1.0", "2"] * 4, "are nearly the same"),
     ],
 )
-def test_labels_that_are_no_classes_are_one_line(door, labels, words):
-    assert words in line(lambda: DOORS[door](X, labels))
+def test_labels_that_are_no_classes_are_one_line(labels, words):
+    for make in DOORS.values():
+        assert words in line(lambda make=make: make(X, labels))
 
 
 def test_masked_labels_and_inputs_are_not_taken_as_what_lies_under_the_mask():
@@ -146,11 +146,17 @@ def test_columns_of_clients_and_of_unlabelled_inputs_are_taken_by_name():
         (lambda: Task.from_tensors(INPUTS, Y, INPUTS, Y, unlabelled=OTHER), "unlabelled: must have the columns"),
         (lambda: Task.from_clients({"n": (INPUTS, Y), "s": (OTHER, Y)}, (INPUTS, Y)), "client 's', inputs: must have the"),
         (lambda: Task.from_clients({"n": (INPUTS, Y, OTHER, Y)}), "client 'n', test_inputs: must have the columns"),
-        (lambda: Task.from_tensors(INPUTS[::-1], TABLE["label"], INPUTS, Y), "labels: have the same rows as inputs, but"),
+        (lambda: Task.from_tensors(INPUTS[::-1], TABLE["label"], INPUTS, Y), "labels: must have rows in the order of inputs"),
     ],
 )  # fmt: skip
 def test_columns_and_rows_that_differ_are_one_line(make, words):
     assert words in line(make)
+
+
+def test_one_column_of_numbers_is_taken_in_every_form():
+    one = [{"a": float(number), "label": number % 2} for number in range(4)]
+    for data in (one, pd.DataFrame(one), [{key: torch.tensor(value) for key, value in row.items()} for row in one]):
+        assert Task.from_dataset(data, data, inputs="a").inputs.tolist() == [[0.0], [1.0], [2.0], [3.0]]
 
 
 def test_columns_that_are_numbered_have_their_names():
@@ -239,6 +245,13 @@ def test_numbers_beside_names_are_said():
     assert renamed.class_names == ("Katze", "Hund", "Fuchs") and renamed.labels.tolist() == [0, 1, 2]
     assert "class_names: must differ from each other, got a, a, b" in line(
         lambda: Task.from_dataset(ALL, ALL, class_names=["a", "a", "b"])
+    )
+
+
+@pytest.mark.parametrize("given", [{"cat": 1, "dog": 0}, {0: "cat", 1: "dog"}, {"cat", "dog"}, 2], ids=repr)
+def test_class_names_without_an_order_are_one_line(given):
+    assert "class_names: must be a list of names, in the order of the classes, got" in line(
+        lambda: Task.from_tensors(X, Y % 2, X, Y % 2, class_names=given)
     )
 
 
@@ -339,13 +352,13 @@ def test_clients_that_only_differ_are_taken():
 # --- numbers and pictures ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("door", ["arrays", "pairs", "rows", "clients"])
 @pytest.mark.parametrize("kind", ["u2", "u4", "u8", "i1", ">i4", ">u2", "f2", "f8", ">f4", "longdouble", "object"])
-def test_inputs_of_every_type_of_number_are_taken(door, kind):
+def test_inputs_of_every_type_of_number_are_taken(kind):
     given = np.arange(48).reshape(12, 4) % 7
-    task = DOORS[door](given.astype(kind), Y)
-    assert task.inputs.tolist() == given.tolist()
-    assert task.inputs.dtype == (torch.int64 if np.dtype(kind).kind in "iuO" else torch.float32)
+    for door in ("arrays", "pairs", "rows", "clients"):
+        task = DOORS[door](given.astype(kind), Y)
+        assert task.inputs.tolist() == given.tolist()
+        assert task.inputs.dtype == (torch.int64 if np.dtype(kind).kind in "iuO" else torch.float32)
 
 
 @pytest.mark.parametrize("kind", ["uint16", "uint32", "uint64", "float16", "bfloat16", "float8_e4m3fn"])
