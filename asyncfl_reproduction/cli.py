@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncfl_lite.arguments import WithDefaults, folder, takes_own
+from asyncfl_lite.arguments import WithDefaults, file, folder, takes_own
 from asyncfl_lite.base.errors import ConfigError, SimulationError, shown, unknown_name
 from asyncfl_lite.base.libraries import needs
 from asyncfl_reproduction.grid.interrupts import MESSAGE, ends_when_interrupted
@@ -33,10 +33,10 @@ def add_commands(commands: Any) -> None:
         commands: the object that ``argparse`` returns for subcommands.
     """
     grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=WithDefaults)
-    file = grid.add_argument(
+    cells = grid.add_argument(
         "file", help="file of cells, or the name of a tier in the package, such as smoke or laptop"
     )
-    file.completer = _tiers
+    cells.completer = _tiers
     grid.add_argument("--paper", default="all", help="run only the cells of this paper, such as fedecho")
     grid.add_argument(
         "--only", default="*", help="run only cells whose names match this pattern, such as 'fedecho/table2/*'"
@@ -78,6 +78,7 @@ def add_commands(commands: Any) -> None:
     tune.add_argument(
         "file",
         nargs="?",
+        type=file,
         help="file of studies; by default the league's, cells/tuning.yaml",
     )
     tune.add_argument(

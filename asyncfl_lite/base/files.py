@@ -7,12 +7,14 @@ A data set is looked for in its task's setting ``folder``, else in the folder th
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import hashlib
 import lzma
 import os
 import re
 import secrets
+import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -65,9 +67,30 @@ def as_path(place: object, what: str) -> Path:
     Raises:
         ConfigError: when ``place`` is not a path.
     """
-    if not isinstance(place, str | os.PathLike):
+    if not isinstance(place, str | os.PathLike) or "\0" in os.fspath(place):
         raise ConfigError(f"{what}: must be a path, got {shown(place)}")
     return Path(place)
+
+
+def regular(path: Path) -> Path:
+    """Return the path of a file to read, unless it is a pipe or a terminal, from which reading could wait for ever.
+
+    Raises:
+        OSError: if it is one.
+    """
+    mode = path.stat().st_mode if path.exists() else stat.S_IFREG
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and _is_terminal(path)):
+        raise OSError(errno.EINVAL, "is a pipe or a terminal; write its content into a file first", str(path))
+    return path
+
+
+def _is_terminal(device: Path) -> bool:
+    """Return whether a device is a terminal or a serial port, without waiting for it."""
+    number = os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        return os.isatty(number)
+    finally:
+        os.close(number)
 
 
 def write_atomically(
@@ -181,6 +204,7 @@ def reading(path: str | Path, what: str = "") -> Iterator[None]:
         DataError: if reading fails, naming the file, the kind of content that it should have, and the reason.
     """
     try:
+        regular(Path(path))
         yield
     except AsyncFLError:
         raise

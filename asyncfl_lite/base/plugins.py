@@ -8,6 +8,7 @@ needed: when a name is unknown without it, or when all names are listed.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -24,6 +25,9 @@ T = TypeVar("T")
 GROUP = "asyncfl_lite"
 """Name of the entry-point group. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a
 line such as ``mine = "my_package.methods"``."""
+
+MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+"""Pattern for the names of modules."""
 
 _own: list[str] = []
 """Names registered from outside the package, in order."""
@@ -80,6 +84,10 @@ def import_own(place: str) -> ModuleType:
         ConfigError: when it cannot be imported or registers nothing.
     """
     what, before = f"import: {place}", len(_own)
+    if "\0" in place or not (place.endswith(".py") or MODULE.fullmatch(place)):
+        raise ConfigError(
+            f"import: must be a module, such as my_package.methods, or a Python file, such as methods.py, got {place!r}"
+        )
     if not place.endswith(".py"):
         name, known = place, place in sys.modules
         module = _import(name, what)
@@ -109,9 +117,11 @@ def located(place: str, folder: Path) -> str:
     >>> located("my_package.methods", Path("/nowhere"))
     'my_package.methods'
     """
-    if place.endswith(".py"):
+    if place.endswith(".py") and "\0" not in place:
         return str((folder / place).resolve())
     begin = folder / place.replace(".", "/")
+    if not begin.name or "\0" in place:  # it is no module's name
+        return place
     for path in (begin.with_name(f"{begin.name}.py"), begin / "__init__.py"):
         if path.is_file():
             return str(path.resolve())

@@ -11,6 +11,7 @@ import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -132,8 +133,10 @@ class Settings(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _bounded(cls, value: Any) -> Any:
-        """Raise an error for whole numbers that are too large for a tensor."""
+        """Raise an error for whole numbers that are too large for a tensor, and for texts that cannot be paths."""
         for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, str | Path) and "\0" in str(part):
+                raise ValueError("must not contain a zero byte")
             if isinstance(part, int) and abs(part) >= SMALLER_THAN:
                 raise ValueError("must be less than 2**63")
         return value
@@ -168,7 +171,9 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
         return reason if reason.startswith(where.split(".")[0]) else nested(where, reason)
     for theirs, ours in WORDS:
         reason = re.sub(theirs, ours, reason, count=1)
-    return f"{where}: {reason}" + ("" if first["type"] == "missing" else f", got {shown(first['input'])}")
+    given = first["input"]
+    hint = "; a date in a file is a text if it is in quotes" if isinstance(given, date) else ""
+    return f"{where}: {reason}" + ("" if first["type"] == "missing" else f", got {shown(given)}{hint}")
 
 
 WORDS = (

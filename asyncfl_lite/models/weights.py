@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, reason
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.files import regular, write_atomically
 
 WEIGHTS = "weights.safetensors"
 """File name of the weights in a result's folder."""
@@ -53,7 +53,7 @@ def check_ours(path: Path) -> None:
     if not path.exists():
         return
     try:
-        with safe_open(path, "pt") as file:
+        with safe_open(regular(path), "pt") as file:
             made_by = (file.metadata() or {}).get("made_by")
     except (OSError, SafetensorError):
         made_by = OURS["made_by"] if path.is_file() and _is_rest(path) else None
@@ -83,8 +83,8 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
         raise DataError(f"{path}: cut off or changed since it was written")
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
+            return load_file(regular(path))
+        content = torch.load(regular(path), map_location="cpu", weights_only=True)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({reason(error)})") from None
     except UnpicklingError:  # torch's own message recommends executing the file's content

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from asyncfl_lite.simulator.server import Server
+if TYPE_CHECKING:  # grids need the signals before anything imports torch
+    from asyncfl_lite.simulator.server import Server
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU")
 """Names of the signals that end a process after its runs were saved; some systems have only the first two."""

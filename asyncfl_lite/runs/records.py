@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.files import regular, write_atomically
 from asyncfl_lite.models.weights import WEIGHTS, check_ours
 from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.meaning import meaning, revised
@@ -64,7 +64,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
                 continue
             raise ResultError(f"{folder / 'result.json'}: has no digest of {path.name}; run the cell again")
         try:
-            texts[name] = path.read_text(encoding="utf-8")
+            texts[name] = regular(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ResultError(f"{path}: cannot be read ({reason(error)}); run the cell again") from None
         if digest(texts[name]) != record["files"][path.name]:
@@ -80,7 +80,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(regular(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
