@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
+from contextlib import nullcontext
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -154,6 +157,16 @@ def test_lessons_keep_their_conventions(path):
     assert any("nbval-check-output" in cell.metadata.get("tags", []) for cell in code)
     assert re.search(r"goal|able to", book.cells[0].source + book.cells[1].source, re.I)
     assert "<details>" in book.cells[-1].source + book.cells[-2].source + prose[-6000:]
+
+
+@pytest.mark.parametrize(("source", "run"), [("axes.legend();", "axes.legend();\nNone"), ("1; 2", "1; 2")])
+def test_a_semicolon_hides_a_value_from_nbval_as_in_jupyter(source, run, monkeypatch):
+    """nbval's kernels keep no history, in which Jupyter looks for it, so that a strict comparison could not pass."""
+    hooks = runpy.run_path(str(ROOT / "conftest.py"))
+    monkeypatch.setitem(hooks["pytest_runtest_setup"].__globals__, "warm_kernels", lambda modules: nullcontext())
+    item = type("IPyNbCell", (), {"cell": SimpleNamespace(source=source)})()
+    list(hooks["pytest_runtest_setup"](item))
+    assert item.cell.source == run
 
 
 def test_nothing_refers_to_a_document_that_is_not_here():
