@@ -74,6 +74,18 @@ def test_ones_own_tensors_run():
         assert len(task.unlabelled_set("own", 50, RNG(0))) == 40
 
 
+@pytest.mark.parametrize("batch_size", [1, 3, 4, 500])
+def test_every_test_sample_counts_once_however_they_are_batched(batch_size):
+    """By hand: four of five are right, the last one, alone in a batch of four's second, is not."""
+    logits = torch.eye(5) * torch.arange(1, 6)[:, None]
+    task = Task.from_tensors(logits, torch.arange(5), logits, torch.tensor([0, 1, 2, 3, 0]))
+    losses = torch.nn.functional.cross_entropy(logits, task.test_labels, reduction="none")
+    scores = task.evaluate(lambda inputs: inputs, batch_size)
+    assert scores == {"accuracy": pytest.approx(0.8), "loss": pytest.approx(float(losses.mean()))}
+    tested, right = task.evaluate_classes(lambda inputs: inputs, batch_size)
+    assert tested.tolist() == [2, 1, 1, 1, 0] and right.tolist() == [1, 1, 1, 1, 0]
+
+
 def test_natural_partition_needs_owners():
     inputs, labels = torch.randn(60, 4), torch.arange(60) % 3
     owners = np.repeat(np.arange(6), 10)
@@ -148,7 +160,7 @@ def test_a_task_without_sets_says_so():
 
 def test_noise_has_the_inputs_mean_and_spread_and_shows_nothing():
     inputs = torch.rand(200, 3, 4, generator=torch.Generator().manual_seed(1)) ** 2
-    task = Task.from_tensors(inputs, torch.arange(200) % 2, inputs[:4], torch.arange(4) % 2)
+    task = Task.from_tensors(inputs, torch.arange(200) % 2, 9 - inputs[:4], torch.arange(4) % 2)
     noise = task.unlabelled_set("noise", 500, RNG(0))
     assert noise.shape == (500, 3, 4) and noise.dtype == inputs.dtype
     assert noise.min() >= inputs.min() and noise.max() <= inputs.max()

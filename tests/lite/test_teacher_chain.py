@@ -246,6 +246,20 @@ class Dropping(ModelSpec):
         return self
 
 
+def test_a_teacher_answers_as_it_is_evaluated(monkeypatch):
+    taught, train = [], TeacherChain._train
+
+    def spied(chain, module, task, labelled, teacher, rng):
+        taught.append((module, teacher))
+        train(chain, module, task, labelled, teacher, rng)
+
+    monkeypatch.setattr(TeacherChain, "_train", spied)
+    task = load_task(DIGITS)
+    built(TeacherChain(epochs=1, teaching_assistants=0), Dropping())
+    (teacher, nobody), (_, answers) = taught
+    assert nobody is None and torch.equal(answers, logits_of(teacher, task.inputs[:150]))
+
+
 def test_the_same_streams_give_the_same_model_and_others_another():
     chain = TeacherChain(epochs=3)
     one = built(chain, Dropping())

@@ -28,7 +28,8 @@ from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.text import prose
+from asyncfl_lite.tasks.text import bags, base, characters, prose, standins
+from asyncfl_lite.tasks.text.bags import Topics20Bags
 from asyncfl_lite.tasks.text.base import trained_tokeniser
 from asyncfl_lite.tasks.text.characters import PydocChars, Shakespeare, roles_of
 from asyncfl_lite.tasks.text.mrpc import MRPC
@@ -275,6 +276,17 @@ def check_sets(task) -> None:
         assert not torch.equal(drawn, task.unlabelled_set(name, 60, RNG(1)))
         rows = [tuple(row) for row in drawn.tolist()]
         assert not tested & set(rows) and len(set(rows)) > 40
+
+
+FEW = {"samples": 300, "test_samples": 100}
+
+
+@pytest.mark.parametrize("source", [PydocTopics(), Pairs(**FEW), Topics20(**FEW), Topics20Bags(**FEW), PydocChars()])
+def test_synthetic_texts_imitate_training_texts(source, monkeypatch):
+    for module in (base, standins, characters, bags):
+        monkeypatch.setattr(module, "written", lambda inputs, count, rng, order=1: inputs[:count])
+    task = source.load()
+    assert torch.equal(task.unlabelled_set("synthetic", 40, RNG(0)), task.samples[0][:40])
 
 
 def test_topics_can_be_told_apart_by_their_words():
