@@ -96,6 +96,11 @@ class JoinedRun:
         self.simulation = make_simulation(config, self.parts, self.algorithm, together=self.trainer.cohort)
         self.training_seconds = 0.0
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise ConfigError(
+            "run: cannot be pickled or copied; pickle its config or its result, or give it a checkpoint=FILE"
+        )
+
     def _initial_model(self) -> nn.Module:
         weights = int(stream(self.config.seed, "model").integers(2**31))
         rng = stream(self.config.seed, "initial")

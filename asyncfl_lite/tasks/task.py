@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.errors import ConfigError, DataError, reason, unknown_name
 from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.base.streams import no_global_draws
@@ -74,6 +76,24 @@ class Task(OwnTask):
         samples = f"{len(self.own_places)} training and {len(self.test_labels)} test samples"
         kind = f"{self.input_shape} {str(self.inputs.dtype).removeprefix('torch.')}"
         return f"{type(self).__name__}({self.name!r}, {samples} of {kind}, {self.num_classes} classes)"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Pickle the task's functions, such as its unlabelled sets, by their code, which pickle itself cannot do."""
+        from joblib import wrap_non_picklable_objects
+
+        functions = {name: value for name, value in self.__dict__.items() if not isinstance(value, DATA)}
+        data = {name: value for name, value in self.__dict__.items() if name not in functions}
+        try:
+            return _unpickled, (data, pickle.dumps(wrap_non_picklable_objects((type(self), functions), False)))
+        except Exception as error:
+            found = f"{type(error).__name__}: {reason(error)}"
+            raise DataError(f"task: {self.name!r} cannot be pickled ({found}); make it where it is used") from None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(**copy.deepcopy(self.__dict__, memo))
+
+    def __copy__(self) -> Self:
+        return type(self)(**self.__dict__)
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
         """Describe the task in words: data, sizes, metric, licence and, given clients' ``parts``, the clients."""
@@ -210,6 +230,15 @@ class Task(OwnTask):
         if self.validation is not None:
             moved["validation"] = tuple(part.to(device) for part in self.validation)
         return type(self)(**{**self.__dict__, **moved})
+
+
+DATA = (Tensor, np.ndarray, str, int, tuple, type(None))
+"""Types of a task's fields that hold no functions."""
+
+
+def _unpickled(data: dict[str, Any], functions: bytes) -> Task:
+    kind, others = pickle.loads(functions)
+    return kind(**data, **others)
 
 
 class TaskSource(Settings):
