@@ -7,7 +7,6 @@ in the form that a grid writes. Runs that are finished there are not repeated.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from asyncfl_lite.base.errors import SimulationError
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.errors import ResultError, SimulationError
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.base.plugins import import_own
 from asyncfl_lite.runs.assembly import task_of
+from asyncfl_lite.runs.records import FORMAT, read_record, write_record
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks import Task
@@ -102,8 +101,9 @@ class Newcomer:
             SimulationError: if the run's number of client updates is not the setting's.
         """
         path, place = self.folder / TRIAL, self.places[0]
-        with suppress(OSError, ValueError, TypeError):  # it is missing or damaged, and is made again
-            return Trial(**json.loads(path.read_text()))
+        with suppress(ResultError, KeyError):  # it is missing or damaged, and is made again
+            record = read_record(path)
+            return Trial(*(record[name] for name in Trial._fields))
         search = self.search(place)
         config = search.config(points_of(search.grid)[0], search.seeds[0])
         looked: list[str] = []
@@ -116,7 +116,7 @@ class Newcomer:
                 f"where every other method gets {place.updates}: each {config.buffer_size} received make a version; "
                 "an update that the method drops must count as received, with weight 0, see docs/league.md"
             )
-        write_atomically(path, json.dumps(took._asdict()))
+        write_record(path, {"format": FORMAT, **took._asdict()})
         return took
 
     def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:
