@@ -102,6 +102,13 @@ def actual(name: str) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def machine(device: str = "cpu") -> str:
+    """Return what the rounding of a computation depends on: torch's build, the instruction set, and the GPU, if any."""
+    on_gpu = torch.device(device).type == "cuda"
+    parts = [torch.__version__, torch.backends.cpu.get_cpu_capability()]
+    return ", ".join([*map(str, parts), *([torch.cuda.get_device_name(device)] if on_gpu else [])])
+
+
 def check_device(name: str) -> None:
     """Raise an error if torch cannot use the device ``name`` on this machine.
 

@@ -128,6 +128,33 @@ def write_atomically(
             part.unlink()
 
 
+DIGEST = hashlib.sha256().digest_size
+"""Number of bytes of the digest at the end of a sealed file."""
+
+
+def sealed(content: bytes) -> bytes:
+    """Return a file's content with its SHA-256 digest at the end.
+
+    Without it, damaged numbers would be read without an error.
+
+    >>> bytes(unsealed(sealed(b"weights")))
+    b'weights'
+    """
+    return content + hashlib.sha256(content).digest()
+
+
+def unsealed(content: bytes) -> memoryview:
+    """Return the content that :func:`sealed` got.
+
+    Raises:
+        ValueError: if it is cut off or damaged.
+    """
+    whole = memoryview(content)
+    if hashlib.sha256(whole[:-DIGEST]).digest() != whole[-DIGEST:]:
+        raise ValueError("cut off or damaged")
+    return whole[:-DIGEST]
+
+
 def clear_parts(path: str | Path) -> None:
     """Delete the partial files of ``path`` that :func:`write_atomically` leaves behind if its process is killed."""
     path = Path(path)

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, cast
 import torch
 
 from asyncfl_lite.base.errors import ResultError, reason, shown
-from asyncfl_lite.base.files import clear_parts, write_atomically
+from asyncfl_lite.base.files import clear_parts, unsealed, write_atomically
 from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.meaning import meaning
 
@@ -31,8 +31,6 @@ FORMAT = 10
 HEAD = b"asyncfl_lite checkpoint "
 """First bytes of a checkpoint; its identity follows on the same line, as JSON."""
 LONGEST_HEAD = 2**14
-DIGEST = hashlib.sha256().digest_size
-"""Length of the digest at the end of the file; without it, torch would read damaged numbers without an error."""
 
 Identity = Mapping[str, Any]
 """Identity of a checkpoint: its format, the code's revisions, the configuration's hash and the data's digests."""
@@ -209,12 +207,10 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     Raises:
         ValueError: when the file is cut off or damaged, or contains more than tensors and plain values.
     """
-    content = memoryview(path.read_bytes())
-    if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
-        raise ValueError("cut off or damaged")
+    content = unsealed(path.read_bytes())
     begin = bytes(content[:LONGEST_HEAD]).index(b"\n") + 1
     try:
-        return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
+        return torch.load(io.BytesIO(content[begin:]), map_location=device, weights_only=True)
     except UnpicklingError:  # torch's message explains how to read the file anyway, which would execute its code
         raise ValueError("contains something that is neither a tensor nor a plain value") from None
 

@@ -184,6 +184,10 @@ def test_a_tokeniser_is_made_once_and_always_the_same(cache, monkeypatch):
     made = trained_tokeniser("again", WORDS, 60)
     (kept,) = (cache / "tokenizers").glob("again-60-*.json")
     assert trained_tokeniser("again", WORDS, 60).model.to_str() == made.model.to_str()
+    content = kept.read_bytes()
+    assert b'"cat"' in content
+    kept.write_bytes(content.replace(b'"cat"', b'"cbt"'))  # as a flipped bit would make of it
+    assert trained_tokeniser("again", WORDS, 60).model.to_str() == made.model.to_str() and kept.read_bytes() == content
     kept.unlink()
     monkeypatch.setenv("ASYNCFL_CACHE", "/proc/no/such/folder")
     assert trained_tokeniser("again", WORDS, 60).model.get_vocab() == made.model.get_vocab()

@@ -588,7 +588,10 @@ def test_what_a_server_looks_at_is_seen_and_is_what_the_table_says_of_the_field(
     newcomer = Newcomer(Entry("x.py", model, method, {}, "0" * 8), [place], tmp_path)
     trial = newcomer.trial()
     assert (trial.unlabelled, trial.labelled, trial.updates) == (looks, labels, 8)
-    assert read_record(tmp_path / "trial.json")["trial"]["unlabelled"] == looks
+    assert read_record(tmp_path / "trial.json")["trial"]["unlabelled"] == looks and newcomer.trial() == trial
+    kept = (tmp_path / "trial.json").read_text()
+    (tmp_path / "trial.json").write_text(kept.replace('"updates": 8', '"updates": 9'))
+    assert newcomer.trial().updates == 8  # made again
     found = standings(tiny_place(model), model, {model: runs_of(BASE)})
     row = costs(model, search.config({"client_lr": 0.1}, 0), found.measured, classes=10)
     assert ("unlabelled" in row.data) == looks and ("20.00%" in row.data) == bool(labels)
