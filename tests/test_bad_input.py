@@ -86,7 +86,10 @@ def test_a_configuration_in_a_grid_is_told_with_file_and_cell(given, words, plac
 @table(ARGUMENTS, "arguments", "words")
 def test_a_command_line(arguments, words, place, refused):
     known = {"{grid}": "cells/smoke.yaml", "{file}": str(place / "file")}
-    refused([known.get(text, text).replace("{pipe}", "pipe") for text in arguments], tuple(known.get(text, text) for text in words))
+    refused(
+        [known.get(text, text).replace("{pipe}", "pipe") for text in arguments],
+        tuple(known.get(text, text) for text in words),
+    )
     assert (place / "file").read_text() == "x"
 
 

@@ -23,6 +23,7 @@ from asyncfl_lite.models.weights import digest_of as weights_digest
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.data import stored
 
 OWN = "own data"
 """Name of the kind of data in a user's own task; other kinds are named after groups of settings."""
@@ -90,7 +91,7 @@ def digest_of(task: Task) -> str:
 def checksum(task: Task) -> int:
     """Return a number that changes if a task's samples are changed; much faster to compute than :func:`digest_of`."""
     parts = (*task.samples, task.test_inputs, task.test_labels, *(task.validation or ()))
-    return reduce(lambda found, values: zlib.crc32(_bytes(values), found), parts, 0)
+    return reduce(lambda found, values: zlib.crc32(_bytes(stored(values)), found), parts, 0)
 
 
 def _bytes(values: torch.Tensor | np.ndarray) -> memoryview | bytes:

@@ -17,6 +17,7 @@ from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import DataError, reason, shown
 from asyncfl_lite.base.plugins import is_ours, on_copies
 from asyncfl_lite.base.streams import no_global_draws
+from asyncfl_lite.tasks.data import stored
 from asyncfl_lite.tasks.labels import NOT_SUPPORTED
 from asyncfl_lite.tasks.task import Task
 
@@ -34,7 +35,7 @@ def check_classes(task: Task) -> None:
     """
     for what in ("inputs", "test_inputs"):
         inputs = task.samples[0] if what == "inputs" else task.test_inputs
-        if inputs.is_floating_point() and inputs.numel() and not torch.stack(inputs.aminmax()).isfinite().all():
+        if inputs.is_floating_point() and inputs.numel() and not torch.stack(stored(inputs).aminmax()).isfinite().all():
             raise DataError(f"{what}: must be finite numbers, got NaN or infinity")
     for what in ("labels", "test_labels"):
         labels = getattr(task, what)

@@ -81,7 +81,13 @@ EVERYTHING = {
 }  # fmt: skip
 
 
-NOT_STATE = {"_context", "observers", "version_observers", "_by_label"}  # the last is made anew when it is needed
+NOT_STATE = {
+    "published",  # copies of the model, made again when they are sent
+    "_context",
+    "observers",
+    "version_observers",
+    "_by_label",
+}  # the last is made anew when it is needed
 HEAPS = {"heap", "midway", "copies", "_changes"}
 
 
