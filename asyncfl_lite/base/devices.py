@@ -26,8 +26,9 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 SETTINGS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
-    *((part, "fp32_precision", ("ieee", "none")) for part in (mkldnn.matmul, mkldnn.conv, mkldnn.rnn, cuda.matmul)),
-    *((part, "fp32_precision", ("tf32",)) for part in (cudnn.conv, cudnn.rnn)),
+    *((getattr(mkldnn, part), "fp32_precision", ("ieee", "none")) for part in ("matmul", "conv", "rnn")),
+    *((getattr(cudnn, part), "fp32_precision", ("tf32",)) for part in ("conv", "rnn")),
+    (cuda.matmul, "fp32_precision", ("ieee", "none")),
     (mkldnn, "enabled", (True,)),
     (cudnn, "enabled", (True,)),
     (cudnn, "benchmark", (False,)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -150,7 +151,7 @@ class Result:
             ConfigError: when ``folder`` is not a path.
         """
         folder = as_path(folder, "folder")
-        with alone_at(folder.resolve() / CHECKPOINT):
+        with nullcontext() if folder.is_file() else alone_at(folder.resolve() / CHECKPOINT):
             self.write(folder, force=force, weights=weights)
         return folder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -103,8 +103,7 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
     result = load_complete(folder, config)
     if result is None:
         with run_at(folder, config, force=force).alone() as started:
-            result = started.finish(progress=progress)
-            started.keep(result, force=force)
+            result = started.finish(lambda result: started.keep(result, force=force), progress=progress)
     return result
 
 
@@ -177,8 +176,8 @@ class Run(SavedRun):
             self._record()
 
     @usual_torch()
-    def finish(self, *, progress: Shown = False) -> Result:
-        """Run to the end and return the result."""
+    def finish(self, ended: Callable[[Result], None] | None = None, *, progress: Shown = False) -> Result:
+        """Run to the end, pass the result to ``ended`` while interrupts still wait, and return it."""
         wall, processor = time.perf_counter(), time.process_time()
         with (
             self.alone(),
@@ -192,7 +191,10 @@ class Run(SavedRun):
                 self.simulation.run(stops.allowed()(self.train))
             except StopRun as stop:
                 self.stop(stop)
-            return self.result(time.perf_counter() - wall, time.process_time() - processor)
+            result = self.result(time.perf_counter() - wall, time.process_time() - processor)
+            if ended is not None:
+                ended(result)
+            return result
 
     def stop(self, why: StopRun) -> None:
         """Record that a callback has stopped the run."""

@@ -18,6 +18,7 @@ from asyncfl_lite.cli import main
 from asyncfl_lite.runs import lockstep
 from asyncfl_lite.runs.interrupts import Interrupted
 from asyncfl_lite.runs.run import run_in
+from asyncfl_lite.runs.trained import Trained
 from asyncfl_reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 from asyncfl_reproduction.grid.run import run_seeds
 
@@ -115,6 +116,14 @@ def test_an_interrupt_at_the_very_end_loses_nothing(tmp_path, monkeypatch):
         run(config, checkpoint=path)
     monkeypatch.setattr(Run, "train", None)
     assert run(config, checkpoint=path).summary["versions"] == 6
+
+
+def test_an_interrupt_while_the_result_is_written_waits_for_it(tmp_path, monkeypatch):
+    config = Config(**SMALL)
+    with monkeypatch.context() as patch, pytest.raises(Interrupted, match="everything was finished, and is kept"):
+        signalled(patch, Trained, "save", 1)  # the first of the files
+        run_in(tmp_path, config)
+    assert load_result(tmp_path).summary == run(config).summary
 
 
 def test_a_second_interrupt_ends_it_at_once(tmp_path, monkeypatch):

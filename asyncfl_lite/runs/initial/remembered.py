@@ -29,8 +29,10 @@ from asyncfl_lite.runs.sources import data_of
 if TYPE_CHECKING:
     from asyncfl_lite.runs.config import Config
 
-DECISIVE = ("task", "task_settings", "model", "model_settings", "initial", "initial_settings")
-DECISIVE += ("device", "threads", "seed")
+DECISIVE = (
+    *("task", "task_settings", "model", "model_settings", "initial", "initial_settings"),
+    *("device", "threads", "seed"),
+)
 """Settings on which an initial model depends; they and the held-out fraction determine the labelled set."""
 
 
