@@ -63,7 +63,7 @@ def sentences(text: str) -> list[tuple[str, str, str]]:
     tuned = [one for pair in pairs if (one := found(*pair)) is not None]
     p = [scaled(one.p, one.seeds) for one in tuned]
     clear, kept, held = (int((np.asarray(of) <= ERROR_LEVEL).sum()) for of in (p, benjamini_hochberg(p), holm(p)))
-    many = f"Of {len(p)} tuned differences, {clear} exclude 0. If the false ones among them are to be 5 % at most "
+    many = f"Among all tuned differences, {clear} of {len(p)} exclude 0. If the false ones are to be 5 % at most "
     many += f"(Benjamini and Hochberg), {kept} stay; if there is to be none (Holm), {held}."
     leads = [
         pair for pair in pairs if "/table2/" in pair[0] and "/fedecho-" in pair[0] and pair[1].endswith("/fedbuff")
@@ -75,7 +75,7 @@ def sentences(text: str) -> list[tuple[str, str, str]]:
     margins = (
         f"By the margin of equivalence in points, the {len(leads)} tuned differences are, at {'; at '.join(told)}."
     )
-    return [("Of ", " (Holm), ", many), ("By the margin of equivalence", ".\n", margins + "\n")]
+    return [("Among all tuned differences", ".\n", many + "\n"), ("By the margin of equivalence", ".\n", margins + "\n")]
 
 
 WORDS = {HOLDS: "above", OPEN: "open", EQUIVALENT: "equivalent", REVERSED: "below"}
