@@ -17,8 +17,12 @@ VERDICT_COLOURS = {
     "open": "#fdf0bf",
     "fails": "#f6bdbb",
     "not run": "#eceef1",
+    "above": "#c7ecd9",
+    "above by less than a point": "#e6f5ed",
+    "below": "#f9d0cf",
+    "below by less than a point": "#fce9e8",
 }
-"""Background colour by verdict, or by state where there is no verdict."""
+"""Background colour by verdict, by where the first of two methods lies, or by state where there is neither."""
 
 
 def use_style() -> None:
