@@ -159,7 +159,7 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
     Example:
         >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
         >>> print(compare(natural, fedbuff).split(": ", 1)[1])
-        83.1 ± 0.9, 82.9 ± 0.8, +0.3 [-0.1, 0.6], 10 seeds: equivalent
+        82.5 ± 1.3, 81.4 ± 1.8, +1.1 [0.4, 1.9], 10 seeds: above
     """
     finding = _above(better, worse, margin, column, tier)
     return f"{finding.detail}: {_said(finding, margin)}"
@@ -236,7 +236,7 @@ def leads(
     Example:
         >>> found = leads(*(f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff")))
         >>> found[["until", "mean"]].round(1).iloc[[0, -1]].to_numpy().tolist()
-        [[25.0, 11.7], [200.0, 0.0]]
+        [[25.0, 1.3], [200.0, 0.7]]
     """
     curves = [_curves(cell, column, tier) for cell in (first, second)]
     ends = np.linspace(0, max(curve[over].iloc[-1] for curve in curves[1].values()), windows + 1)

@@ -59,7 +59,7 @@ def test_an_unknown_tier_is_one_line_that_names_the_tiers_and_no_paper(tmp_path,
         told = capsys.readouterr().err
         assert (
             told.count("\n") == 1
-            and "Allowed: compare, core, exact, fair, laptop, league, paper, real, smoke, tasks" in told
+            and "Allowed: exact, headline, laptop, league, paper, real, smoke" in told
         )
 
 

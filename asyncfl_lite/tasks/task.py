@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason, unknown_name
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.base.streams import no_global_draws
@@ -79,7 +80,8 @@ class Task(OwnTask):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """Pickle the task's functions, such as its unlabelled sets, by their code, which pickle itself cannot do."""
-        from joblib import wrap_non_picklable_objects
+        with needs("grid", "pickling a task"):
+            from joblib import wrap_non_picklable_objects
 
         functions = {name: value for name, value in self.__dict__.items() if not isinstance(value, DATA)}
         data = {name: value for name, value in self.__dict__.items() if name not in functions}

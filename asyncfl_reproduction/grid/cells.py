@@ -324,7 +324,8 @@ def _rates(
     if parent := given.get(RATES_OF):
         choice = chosen_for(tier, parent)
         return tuned.nested(choice or {}), None, None if choice else f"that of {parent}"
-    return given.get(RATES, {}).get(method_of(settings), {}), None, None
+    rates, method = given.get(RATES), method_of(settings)
+    return rates.get(method, {}) if isinstance(rates, dict) and isinstance(method, str) else {}, None, None
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:

@@ -62,11 +62,11 @@ ARGUMENTS: list[tuple[str, list[str], tuple[str, ...]]] = [
     ("grid-a-folder", ["grid", "cells"], ("cells: Is a directory; there are: ",)),
     ("grid-missing", ["grid", "cells/smok.yaml"], ("cells/smok.yaml: No such file or directory; there are: smoke.yaml, toy.yaml",)),
     ("grid-runs-a-file", [*GRID, "--yes", "--runs", "{file}"], ("{file}", "cannot be written (File exists)")),
-    ("report-of-no-tier", ["report", "--tier", "medium"], ("tier: 'medium' is not known. Allowed: compare, core, exact, fair, laptop, league, paper",)),
+    ("report-of-no-tier", ["report", "--tier", "medium"], ("tier: 'medium' is not known. Allowed: exact, headline, laptop, league, paper",)),
     ("report-of-a-break", ["report", "--tier", "a\nb"], ("tier: 'a\\nb' is not known. Allowed: ",)),
     ("report-of-a-paper", ["report", "--tier", "toy"], ("cells/toy.yaml: tier: must be given",)),
     ("report-runs-a-file", ["report", "--tier", "smoke", "--runs", "{file}"], ("{file}", "Not a directory")),
     ("report-runs-empty", ["report", "--runs", ""], ("--runs: must be a folder, got ''",)),
     ("record-of-nothing", ["record", "--tier", "smoke", "--runs", "nowhere"], ("runs: nothing of tier 'smoke' is recorded in nowhere",)),
-    ("record-of-no-tier", ["record", "--tier", "none"], ("tier: 'none' is not known. Allowed: compare, core, exact, fair, laptop, league, paper",)),
+    ("record-of-no-tier", ["record", "--tier", "none"], ("tier: 'none' is not known. Allowed: exact, headline, laptop, league, paper",)),
 ]  # fmt: skip
