@@ -90,7 +90,7 @@ def test_a_folder_is_free_again_when_a_run_has_failed_or_another_could_not_begin
         run(CONFIG, checkpoint=tmp_path / "run.pt", on_version=lambda run: 1 / 0)
     finished.save(tmp_path / "b")
     with pytest.raises(ResultError, match="b: holds the finished result"):
-        run_many([CONFIG, CONFIG], folders=[tmp_path / "a", tmp_path / "b"])
+        run_many([CONFIG, CONFIG.with_seed(1)], folders=[tmp_path / "a", tmp_path / "b"])
     assert not list(tmp_path.rglob(".*"))
 
 
