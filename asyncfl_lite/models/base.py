@@ -105,7 +105,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     check_fit(spec, inputs)
     name = _name_of(spec)
     with (
-        no_global_draws(f"model: build() of {name!r}", "torch's, which follow the run's seed while it builds"),
+        no_global_draws(spec, f"model: build() of {name!r}", "torch's, which follow the run's seed while it builds"),
         seeded(seed),
     ):
         try:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError, reason
-from asyncfl_lite.base.streams import drawn_since, global_states, untouched_generators
+from asyncfl_lite.base.streams import GlobalStates, untouched_generators
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
@@ -44,9 +44,10 @@ def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: t
         if parameter.requires_grad and parameter.dtype != torch.float32:
             kind = str(parameter.dtype).removeprefix("torch.")
             raise ConfigError(f"model: parameters of {name!r} must be float32, {place} is {kind}; write module.float()")
-    tried = _Tried(name, model, *model.flatten(), _first(inputs))
-    tried.check_in_use(output_shape)
-    return tried.check_in_training()
+    with untouched_generators():
+        tried = _Tried(name, model, *model.flatten(), _first(inputs))
+        tried.check_in_use(output_shape)
+        return tried.check_in_training()
 
 
 def _first(inputs: Tensor, count: int = SAMPLES) -> Tensor:
@@ -83,6 +84,7 @@ class _Tried:
     """A model together with the inputs on which it is tried.
 
     Attributes:
+        states: states of the global random generators after the latest call.
         outputs: its outputs in evaluation mode.
     """
 
@@ -91,6 +93,7 @@ class _Tried:
     x: Tensor
     buffers: Tensor
     inputs: Tensor
+    states: GlobalStates = field(init=False, default_factory=GlobalStates.now)
     outputs: Tensor = field(init=False)
 
     def check_in_use(self, output_shape: tuple[int, ...]) -> None:
@@ -124,23 +127,22 @@ class _Tried:
         From the first call that writes into its inputs on, the model gets copies of them.
         """
         buffers, x = self.buffers.clone(), self.x.clone().requires_grad_(train)
-        inputs, before = self.model.laid_out(self.inputs.clone()), global_states()
+        inputs, before = self.model.laid_out(self.inputs.clone()), self.states
         written = inputs._version
         try:
-            with untouched_generators():
-                with seeded(0, inputs.device) as generators:
-                    seeds = [generator.get_state() for generator in generators]
-                    outputs = self.model(x, inputs, buffers, train=train)
-                    if train:
-                        torch.autograd.grad(outputs.sum(), x)
-                    moved = [generator.get_state() for generator in generators]
-                from_others = bool(drawn_since(before))
+            with seeded(0, inputs.device) as generators:
+                seeds = [generator.get_state() for generator in generators]
+                outputs = self.model(x, inputs, buffers, train=train)
+                if train:
+                    torch.autograd.grad(outputs.sum(), x)
+                moved = [generator.get_state() for generator in generators]
+            self.states = GlobalStates.now()
         except Exception as error:
             shape, how = tuple(self.inputs.shape), "in training" if train else "in evaluation mode"
             self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)})", error)
         if inputs._version != written or not torch.equal(inputs, self.inputs):
             self.model.overwrites = True
-        from_torch = not all(map(torch.equal, seeds, moved))
+        from_torch, from_others = not all(map(torch.equal, seeds, moved)), before.drawn(self.states) != ""
         outputs = outputs.detach() if train else outputs
         return outputs, buffers, (from_torch, from_others)
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from asyncfl_lite.base.errors import ConfigError, reason
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.frozen import frozen_parts
 
 
@@ -208,9 +208,17 @@ class VectorModel:
 
         In training mode, BatchNorm updates ``buffers`` in place. A model that has buffers raises an error in training
         mode without ``buffers``, since the call would change hidden state.
+
+        Raises:
+            ConfigError: for one sample alone, if the model needs two.
         """
         if train and self.buffer_slots and buffers is None:
             raise ValueError("buffers: training mode of a model with running statistics needs them")
+        if self.needs_two and len(inputs) == 1:
+            raise ConfigError(
+                f"model: {type(self._module).__name__} cannot take one sample alone; choose sizes of data and batches "
+                "that leave no single sample over"
+            )
         if self._module.training != train:
             self._module.train(train)
             for part in self._frozen:
@@ -222,13 +230,6 @@ class VectorModel:
             inputs = inputs.clone()
         try:
             return functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
-        except Exception as error:
-            if len(inputs) != 1 or not self.needs_two:
-                raise
-            raise ConfigError(
-                f"model: {type(self._module).__name__} cannot take one sample alone ({reason(error)}); choose sizes of "
-                "data and batches that leave no single sample over"
-            ) from error
         finally:
             for part in steady:
                 part.train()

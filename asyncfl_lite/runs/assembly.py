@@ -17,7 +17,7 @@ from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.registry import written_as
-from asyncfl_lite.base.streams import drawn_since, global_states, stream, untouched_generators
+from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
 from asyncfl_lite.models.base import forward_flop
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.tracker import begin_anew, only_tracks
@@ -91,9 +91,9 @@ _SUMS = WeakTensorKeyDictionary()
 def _loaded(source: TaskSource, _: str | None) -> Task:
     # one thread: the same data for runs with any number of threads
     with torch_threads(1), written_as(task_settings=source), untouched_generators():
-        before = global_states()
+        before = GlobalStates.now()
         task = source.load()
-        if (drawn := drawn_since(before)) and not is_ours(source) and checksum(source.load()) != checksum(task):
+        if not is_ours(source) and (drawn := before.drawn()) and checksum(source.load()) != checksum(task):
             raise ConfigError(
                 f"task: {type(source).__name__}.load draws from global random numbers ({drawn}), so its data differ "
                 "each time; use a generator of its own with a fixed seed"

@@ -109,7 +109,9 @@ class JoinedRun:
         with (
             torch_threads(self.config.threads),
             written_as(model_settings=spec, initial_settings=initialiser),
-            no_global_draws(f"initial: {type(initialiser).__name__}.build", "the generator that it is given"),
+            no_global_draws(
+                initialiser, f"initial: {type(initialiser).__name__}.build", "the generator that it is given"
+            ),
         ):
             make = partial(initialiser.build, spec, self.task, labelled, weights, rng)
             if initialiser.costly and self.own_task is None:

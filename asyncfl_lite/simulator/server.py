@@ -7,7 +7,7 @@ from typing import Protocol
 from torch import Tensor
 
 from asyncfl_lite.base.errors import SimulationError, shown
-from asyncfl_lite.simulator.jobs import Midway
+from asyncfl_lite.simulator.jobs import Job, Midway
 from asyncfl_lite.simulator.update import Receipt, Update
 
 
@@ -91,6 +91,19 @@ class Published:
             check_like(server, "control_sent", control, self._x)
             self._control = known = control, control._version, control.clone()
         return self._x, self._buffers, known[2]
+
+
+def midway_for(server: Server, job: Job) -> Midway | None:
+    """Return a copy of the newer model that a server sends to a job in flight; None if it sends none.
+
+    Raises:
+        ServerError: if it is not like the model from which the job started.
+    """
+    found = server.midway_model(job.start_version)
+    if found is None:
+        return None
+    check_like(server, "midway_model", getattr(found, "model", found), job.start)
+    return Midway(found.model.clone(), float(found.weight))
 
 
 def check_like(server: object, hook: str, found: object, like: Tensor | None) -> None:

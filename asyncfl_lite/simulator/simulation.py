@@ -21,13 +21,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from asyncfl_lite.base.errors import DivergedError, SimulationError
+from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.streams import no_global_draws, stream
 from asyncfl_lite.simulator.checks import MOST_ACCEPTED, impossible_duration, most_accepted, no_version
 from asyncfl_lite.simulator.held import HeldVersions
-from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job, Midway, Rows
+from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job, Rows
 from asyncfl_lite.simulator.scheduling import Scheduling
 from asyncfl_lite.simulator.selection import IdleClients, Selection, Uniform
-from asyncfl_lite.simulator.server import Published, Server, ServerError, check_like, untrue_answer
+from asyncfl_lite.simulator.server import Published, Server, ServerError, check_like, midway_for, untrue_answer
 from asyncfl_lite.simulator.update import NOT_FINITE, Outcome, Receipt
 
 
@@ -37,6 +38,9 @@ class Delays(Protocol):
     def draw(self, client: int, rng: np.random.Generator) -> float:
         """Return the duration of the client's next job."""
 
+
+NOTHING_SENT = (None, None, None)
+"""Model, statistics and control variate in a simulation without training."""
 
 Train = Callable[[Sequence[Job]], Sequence[Outcome]]
 Observer = Callable[["Simulation", Arrival], None]
@@ -119,7 +123,7 @@ class Simulation:
                 f"and only {len(clients)} have samples"
             )
         self.algorithm = algorithm
-        self.published = self.published_class(algorithm)
+        self.published = None if algorithm.x is None else self.published_class(algorithm)
         self.scheduling = scheduling
         self.delays = delays
         self.rounds = math.inf if rounds is None else rounds
@@ -187,7 +191,8 @@ class Simulation:
         if not self.started:
             self.started = True
             who = f"delay or selection: one of {type(self.delays).__name__} and {type(self.selection).__name__}"
-            with no_global_draws(who, "the generators that they are given", SimulationError):
+            own = self.delays if is_ours(self.selection) else self.selection
+            with no_global_draws(own, who, "the generators that they are given", SimulationError):
                 self.scheduling.start(self)
         while (job := self._next_arrival()) is not None:
             if job.outcome is None:
@@ -229,16 +234,8 @@ class Simulation:
         """Give the newest model to jobs that are due to merge it by ``until``, so that they can be trained."""
         while self.midway and self.midway[0][0] <= until:
             _, _, job = heappop(self.midway)
-            job.midway = self._midway_model(job)
+            job.midway = midway_for(self.algorithm, job)
             self.untrained.append(job)
-
-    def _midway_model(self, job: Job) -> Midway | None:
-        """Return a copy of the newer model that the server sends to a job in flight, or None."""
-        found = self.algorithm.midway_model(job.start_version)
-        if found is None:
-            return None
-        check_like(self.algorithm, "midway_model", getattr(found, "model", found), job.start)
-        return Midway(found.model.clone(), float(found.weight))
 
     def _next_jobs(self) -> list[Job]:
         """Return the jobs to train now, including the next to arrive, each with its client's correction."""
@@ -349,7 +346,7 @@ class Simulation:
             self.jobs_of[client],
             algorithm.version,
             clock,
-            *self.published.current(),
+            *(NOTHING_SENT if self.published is None else self.published.current()),
             duration=duration,
         )
         self.sequence_no = number + 1
@@ -438,6 +435,7 @@ class Simulation:
         self._arrivals = [Arrival(*row) for row in state["arrivals"]]
         self.choice_stream.bit_generator.state = state["choice_stream"]
         self.delay_stream.bit_generator.state = state["delay_stream"]
-        self.published = self.published_class(self.algorithm)
+        if self.published is not None:
+            self.published = self.published_class(self.algorithm)
         self.scheduling.restore(state["scheduling"])
         self.selection.restore(state["selection"])

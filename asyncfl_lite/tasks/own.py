@@ -181,7 +181,7 @@ def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, i
         return
     few, source = inputs[:2].clone(), "the torch.Generator that it is given"
     try:
-        with no_global_draws("augment:", source, DataError):
+        with no_global_draws(augment, "augment:", source, DataError):
             generators = (torch.Generator(inputs.device).manual_seed(0) for _ in range(AUGMENTED))
             given, *others = [augment(few.clone(), generator) for generator in generators]
     except DataError:

@@ -122,7 +122,9 @@ class _Trial:
         """Call a method of the task as runs do; a warning says if a score of the test set is random."""
         function, of_a_batch = getattr(self.task, method), isinstance(given[0], Tensor)
         try:
-            with no_global_draws(f"task: {self.kind}.{method}", INSTEAD, DataError if of_a_batch else None):
+            with no_global_draws(
+                type(self.task), f"task: {self.kind}.{method}", INSTEAD, DataError if of_a_batch else None
+            ):
                 return on_copies(function)(*given) if of_a_batch else function(*given)
         except DataError:
             raise

@@ -210,9 +210,9 @@ class Task(OwnTask):
         everywhere = {"noise": self._noise} if self.inputs.is_floating_point() else {}
         sets = self.unlabelled if name in self.unlabelled else everywhere
         if name in sets:
-            given = f"unlabelled: the set {name!r}", "the generator that it is given"
-            with no_global_draws(*given):
-                return sets[name](count, rng).to(self.inputs, copy=True)
+            draw = sets[name]
+            with no_global_draws(draw, f"unlabelled: the set {name!r}", "the generator that it is given"):
+                return draw(count, rng).to(self.inputs, copy=True)
         if self.unlabelled:
             raise ConfigError(unknown_name("distill_set", name, [*self.unlabelled, *everywhere]))
         others = f"; allowed: {', '.join(everywhere)}" if everywhere else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncfl_lite.algorithms.base import Algorithm
-from asyncfl_lite.base.streams import drawn_since, global_states, untouched_generators
+from asyncfl_lite.base.streams import GlobalStates, untouched_generators
 from asyncfl_lite.runs.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.tables import who_did_what
@@ -102,9 +102,9 @@ def _simulated(make: Candidate) -> Run:
 
 def check_randomness(make: Candidate) -> None:
     """Check that random numbers come only from ``context.rng``, and that the global generators stay as they are."""
-    before = global_states()
+    before = GlobalStates.now()
     simulate(make.run())
-    touched = drawn_since(before)
+    touched = before.drawn()
     expect(
         not touched,
         f"random numbers must come from context.rng, or a run does not follow from its seed; drawn from: {touched}",

@@ -75,7 +75,10 @@ def sentences(text: str) -> list[tuple[str, str, str]]:
     margins = (
         f"By the margin of equivalence in points, the {len(leads)} tuned differences are, at {'; at '.join(told)}."
     )
-    return [("Among all tuned differences", ".\n", many + "\n"), ("By the margin of equivalence", ".\n", margins + "\n")]
+    return [
+        ("Among all tuned differences", ".\n", many + "\n"),
+        ("By the margin of equivalence", ".\n", margins + "\n"),
+    ]
 
 
 WORDS = {HOLDS: "above", OPEN: "open", EQUIVALENT: "equivalent", REVERSED: "below"}

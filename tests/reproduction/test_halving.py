@@ -197,7 +197,9 @@ def test_every_grid_has_as_many_tries():
 def test_no_combination_and_no_seed_counts_twice(tmp_path, rates, seeds, words):
     column = {"tries": 2, "seeds": [100], "grids": {"set": {"fedbuff": {"client_lr": rates}}},
               "stages": [{"keep": 1, "seeds": list(one)} for one in seeds]}  # fmt: skip
-    (tmp_path / "grids.yaml").write_text(json.dumps({"tuned": column, "printed": column, "server_rate": column, "all_printed": {}}))
+    (tmp_path / "grids.yaml").write_text(
+        json.dumps({"tuned": column, "printed": column, "server_rate": column, "all_printed": {}})
+    )
     with pytest.raises(ConfigError, match=words):
         read_grids(tmp_path / "grids.yaml")
 

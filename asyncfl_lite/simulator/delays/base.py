@@ -127,7 +127,7 @@ def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -
     unit = getattr(law, "unit", None)
     if not isinstance(unit, str) or not unit:
         raise ConfigError(f"delay: {name} must state its unit of time, such as unit = 's', got {shown(unit)}")
-    with no_global_draws(f"delay: {name}.prepare", "the generator that it is given"):
+    with no_global_draws(law, f"delay: {name}.prepare", "the generator that it is given"):
         delays = law.prepare(num_samples.copy(), rng)
     if not callable(getattr(delays, "draw", None)):
         raise ConfigError(f"delay: {name}.prepare must return an object with draw(client, rng), got {shown(delays)}")

@@ -59,7 +59,7 @@ class Partition(Settings):
             raise ConfigError(f"clients: must be at most the {len(labels)} samples, got {num_clients}")
         values = checked_owners(owners, labels) if self.needs_owners else labels
         _, kinds = np.unique(values, return_inverse=True)
-        with no_global_draws(f"partition: {type(self).__name__}.assign", "the generator that it is given"):
+        with no_global_draws(self, f"partition: {type(self).__name__}.assign", "the generator that it is given"):
             parts = self.assign(kinds, num_clients, rng)
         return checked_parts(self, parts, num_clients, len(labels))
 
