@@ -2,11 +2,11 @@
 
 In the column *tuned*, everything was searched. In ``X@server-rate`` the server's rate is fixed, and all else was
 searched. FedRevive's Table 4 has a server rate for every method. FedEcho's Tables 8 to 10 print the server rate 1 for
-FedBuff, CA²FL and FedEcho; those of FedAC and FADAS are smaller rates for Adam, which we scale by the number of steps. KUIPER
-and FedADT print no server rate for FedBuff, so 1 is our choice. A method without a server rate has no such cell; its
-tuned cell stands for it. FedBuff's cell ``@printed`` has this server rate and equal weights for all updates, as its
-paper's algorithm. The cell ``X@all-printed`` uses every rate that the paper prints, and exists if these are all of the
-method's rates.
+FedBuff, CA²FL and FedEcho; those of FedAC and FADAS are smaller rates for Adam, which we scale by the number of
+steps. KUIPER and FedADT print no server rate for FedBuff, so 1 is our choice. A method without a server rate has no
+such cell; its tuned cell stands for it. FedBuff's cell ``@printed`` has this server rate and equal weights for all
+updates, as its paper's algorithm. The cell ``X@all-printed`` uses every rate that the paper prints, and exists if
+these are all of the method's rates.
 """
 
 from __future__ import annotations
