@@ -248,7 +248,11 @@ def test_numbers_beside_names_are_said():
     )
 
 
-@pytest.mark.parametrize("given", [{"cat": 1, "dog": 0}, {0: "cat", 1: "dog"}, {"cat", "dog"}, 2], ids=["counted", "numbered", "set", "number"])
+@pytest.mark.parametrize(
+    "given",
+    [{"cat": 1, "dog": 0}, {0: "cat", 1: "dog"}, {"cat", "dog"}, 2],
+    ids=["counted", "numbered", "set", "number"],
+)
 def test_class_names_without_an_order_are_one_line(given):
     assert "class_names: must be a list of names, in the order of the classes, got" in line(
         lambda: Task.from_tensors(X, Y % 2, X, Y % 2, class_names=given)
