@@ -303,6 +303,7 @@ class Algorithm(ABC):
     def _unchanged(self, update: Update, buffers: Tensor) -> Tensor:
         """Return the ``(b,)`` mask of the statistics that the client's training has left as they were."""
         before = self.buffers if update.start_buffers is None else update.start_buffers
+        assert before is not None  # the caller has looked
         return (buffers == before) | (buffers.isnan() & before.isnan())
 
 

@@ -19,9 +19,12 @@ class Run(Protocol):
     config: Any
     algorithm: Any
     simulation: Any
-    curve_rows: Sequence[Mapping[str, float]]
     stopped: str | None
     progress: Any
+
+    @property
+    def curve_rows(self) -> Sequence[Mapping[str, float]]:
+        """The rows of the run's curve so far."""
 
 
 Shown = bool | Literal["lines"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -118,9 +118,10 @@ def in_dtype(update: Update, dtype: torch.dtype) -> Update:
     """Return an update with its real-valued tensors in ``dtype``; the update itself if they are."""
     if update.delta.dtype == dtype:
         return update
-    values = {part.name: getattr(update, part.name) for part in fields(update)}
+    values: dict[str, Any] = {part.name: getattr(update, part.name) for part in fields(update)}
     real = {name: value for name, value in values.items() if isinstance(value, Tensor) and value.is_floating_point()}
-    return replace(update, **{name: value.to(dtype) for name, value in real.items()})
+    changed: dict[str, Any] = {name: value.to(dtype) for name, value in real.items()}
+    return replace(update, **changed)
 
 
 class Receipt(NamedTuple):

@@ -35,7 +35,8 @@ def check_classes(task: Task) -> None:
     """
     for what in ("inputs", "test_inputs"):
         inputs = task.samples[0] if what == "inputs" else task.test_inputs
-        if inputs.is_floating_point() and inputs.numel() and not torch.stack(stored(inputs).aminmax()).isfinite().all():
+        few = torch.as_tensor(stored(inputs))
+        if inputs.is_floating_point() and inputs.numel() and not torch.stack(few.aminmax()).isfinite().all():
             raise DataError(f"{what}: must be finite numbers, got NaN or infinity")
     for what in ("labels", "test_labels"):
         labels = getattr(task, what)
