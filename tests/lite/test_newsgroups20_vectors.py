@@ -97,6 +97,8 @@ def test_the_seed_says_whose_a_post_is_and_nobody_shares_one(posts):
     assert not clients & validation and not clients & unlabelled and not validation & unlabelled
     natural = task.unlabelled_set("natural", 8, np.random.default_rng(0))
     assert len(rows(natural)) > 1 and natural.shape == (8, 16)
+    others = (task.samples[0], task.validation[0], task.test_inputs)
+    assert not any(rows(natural) & rows(part) for part in others)
     for kind in ("cross", "synthetic"):
         drawn = task.unlabelled_set(kind, 4, np.random.default_rng(0))
         assert drawn.shape == (4, 16) and drawn.square().mean().item() == pytest.approx(1, abs=1e-5)

@@ -425,7 +425,7 @@ def write_pickle(root: Path) -> Path:
     "write", [lambda root: write_lines(root, ".xz"), lambda root: write_lines(root, ""), write_folders, write_pickle],
     ids=["jsonl.xz", "jsonl", "folders", "scikit-learn"],
 )  # fmt: skip
-def test_newsgroups_from_files(tmp_path, write):
+def test_newsgroups_from_files(tmp_path, write, monkeypatch):
     small = {"folder": str(write(tmp_path)), "length": 33, "vocabulary": 200}
     task = Newsgroups20(**small).load()
     assert (len(task.labels), len(task.test_labels), task.class_names) == (24, 10, GROUPS)
@@ -436,6 +436,8 @@ def test_newsgroups_from_files(tmp_path, write):
     whole = Newsgroups20(**{**small, "length": 60}, remove=()).load()
     assert all(GROUPS[label] in whole.decode(row) for row, label in zip(whole.inputs, whole.labels, strict=True))
     assert task.labels.tolist() == [0] * 12 + [1] * 12
+    monkeypatch.setattr(base, "thinned", lambda inputs, count, rng, **_: inputs[:count])
+    assert torch.equal(task.unlabelled_set("natural", 5, RNG(0)), task.inputs[:5])  # of training posts
 
 
 @given(
