@@ -17,7 +17,7 @@ from torch.nn.utils import prune
 from asyncfl_lite import Config, Run, Task, load_result, run, run_many
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
 from asyncfl_lite.models import MODELS, ModelSpec
-from asyncfl_lite.runs.assembly import load_task, schedule
+from asyncfl_lite.runs.assembly import load_task, schedule, task_of
 from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser
 from asyncfl_lite.runs.sources import checksum
 from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, UniformDelays
@@ -28,6 +28,9 @@ from asyncfl_lite.tasks.partitions import PARTITIONS, Partition
 SMALL = {"clients": 6, "concurrency": 4, "buffer_size": 2, "rounds": 2, "eval_every": 2, "client_lr": 0.1,
          "partition": "iid", "batch_size": 4}  # fmt: skip
 MLP = Config(**SMALL, model="mlp", model_settings={"hidden": (6,)})
+DIGITS = Config(
+    **{**SMALL, "task": "digits", "model_settings": {"hidden": (4,)}, "local_steps": 1, "local_epochs": None}
+)
 X = torch.randn(72, 8, generator=torch.Generator().manual_seed(0))
 Y = X[:, :3].argmax(1)
 
@@ -98,10 +101,10 @@ def test_a_model_that_works_in_place_changes_nobodys_data_and_computes_the_same(
 
 
 def test_the_next_run_of_a_named_task_is_as_if_there_had_been_none(own):
-    whole = run(Config(**{**SMALL, "task": "digits"}))
+    whole, settings = run(DIGITS), {"task": "digits", "local_steps": 1, "local_epochs": None}
     for make in (lambda: nn.ReLU(inplace=True), lambda: nn.Hardtanh(inplace=True)):
-        run(own(lambda make=make: nn.Sequential(make(), nn.Flatten(), nn.Linear(64, 10)), task="digits"))
-    assert run(Config(**{**SMALL, "task": "digits"})).summary == whole.summary
+        run(own(lambda make=make: nn.Sequential(make(), nn.Flatten(), nn.Linear(64, 10)), **settings))
+    assert run(DIGITS).summary == whole.summary
 
 
 @pytest.mark.parametrize("layer", [nn.ReLU, nn.LeakyReLU, nn.ELU, nn.SiLU])
@@ -320,16 +323,14 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_callback_that_changes_a_tasks_data_is_told_and_the_next_run_is_sound(name):
-    config = Config(**{**SMALL, "task": "digits"})
-    whole = run(config)
+    before = checksum(task_of(DIGITS))
     with pytest.raises(DataError, match="^task: the data of 'digits' were changed during the run, which falsifies"):
-        run(config, on_version=WRITERS[name])
+        run(DIGITS, on_version=WRITERS[name])
     with pytest.warns(UserWarning, match="^task: the data of 'digits' were changed in this process; they are loaded"):
-        again = run(config)
-    assert again.summary == whole.summary
-    load_task(config.task_settings).test_inputs.zero_()  # outside of a run
+        assert checksum(task_of(DIGITS)) == before
+    load_task(DIGITS.task_settings).test_inputs.zero_()  # outside of a run
     with pytest.warns(UserWarning, match="were changed in this process"):
-        assert run(config).summary == whole.summary
+        assert checksum(task_of(DIGITS)) == before
 
 
 @pytest.mark.parametrize("cohort", ["on", "off"])
