@@ -198,15 +198,15 @@ def test_statistics_that_move_must_be_finite_and_a_resumed_run_knows_which_moved
 
 @pytest.mark.parametrize("value", [1e300, -1.7e308, 3.5e38, np.nan, np.inf])
 def test_numbers_are_checked_as_the_model_sees_them(value, own):
-    kind = f"{value:g}, too large for float32" if np.isfinite(value) else "NaN or infinity"
+    told = f"as float32, got {value:g}; scale them first" if np.isfinite(value) else "numbers, got NaN or infinity"
     many, labels = np.zeros((12, 2)), np.arange(12) % 2
     many[7, 1] = value
     for at, name in ((0, "inputs"), (2, "test_inputs")):
         given = [np.zeros((12, 2)), labels, np.zeros((12, 2)), labels]
         given[at] = many
-        with pytest.raises(DataError, match=f"^{name}: must be finite numbers, got {kind}".replace("+", r"\+")):
+        with pytest.raises(DataError, match=f"^{name}: must be finite {told}".replace("+", r"\+")):
             Task.from_tensors(*given)
-    with pytest.raises(DataError, match="^unlabelled: must be finite numbers"):
+    with pytest.raises(DataError, match="^unlabelled: must be finite"):
         Task.from_tensors(np.zeros((12, 2)), labels, np.zeros((12, 2)), labels, unlabelled=many)
     float32 = torch.from_numpy(many).float(), torch.from_numpy(labels)
     for task in (Task("mine", *float32, X[:12, :2], float32[1], 2), Task("mine", X[:12, :2], float32[1], *float32, 2)):
