@@ -231,7 +231,7 @@ def test_a_result_of_another_format_is_named(result, tmp_path):
 def test_an_unwritable_folder_is_one_line(result, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    with pytest.raises(ResultError, match="^.*file: cannot be written"):
+    with pytest.raises(ResultError, match="^.*file/curve.csv: cannot be written"):
         result.save(blocked)
 
 

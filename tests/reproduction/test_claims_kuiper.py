@@ -47,7 +47,7 @@ COUNTS = {
     "table3": (5, 5, 1), "table4": (2, 2, 0), "fig16": (2, 1, 0), "fig2": (8, 3, 1), "fig3": (48, 36, 5),
     "fig4": (28, 21, 0), "fig5": (80, 16, 0), "fig6": (13, 9, 3), "fig7": (28, 14, 2), "fig8": (16, 8, 0),
     "fig9": (33, 9, 4), "fig10": (36, 6, 0), "fig11": (8, 5, 0), "fig12": (6, 6, 0), "fig13": (12, 4, 0),
-    "fig14": (4, 8, 0), "accuracy": (0, 37, 5), "last": (11, 0, 0),
+    "fig14": (4, 8, 0), "accuracy": (0, 37, 5), "last": (11, 0, 0), "jitter": (3, 12, 0),
 }  # fmt: skip
 NEED_NO_RUN = {
     "KU-T1-a": HOLDS,
@@ -99,7 +99,7 @@ def test_every_tier_has_its_cells(grid):
 
 def test_published_rows_are_printed_numbers(grid):
     rows = [row for cells in grid.values() for cell in cells for row in cell.published]
-    assert all(cell.published for cells in grid.values() for cell in cells)
+    assert all(cell.published for cells in grid.values() for cell in cells if "/jitter/" not in cell.name)
     for row in {tuple(row.items()): row for row in rows}.values():
         table = published("KUIPER", row["artefact"])
         if len(row) == 1:  # a plot: its cells stand beside no printed number
