@@ -48,7 +48,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup reproduce report test test-fast test-long test-optional league lab site student notebooks docs paper explorable coverage bench lint types clean
 
 help:  ## list the targets
-	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|fair|league|exact|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
+	@echo "usage: make TARGET [TIER=headline|smoke|laptop|league|real|exact|paper] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 14
 
 setup: $(READY)  ## make the environment in .venv (2 to 4 minutes, 6 GB)

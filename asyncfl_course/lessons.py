@@ -9,7 +9,7 @@ lessons.recall("08")                     # three questions about lesson 06
 lessons.checked(path)                    # the path of a recorded file, or an error if the file is damaged
 """
 
-from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, newest, scores, searched
+from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores, searched
 from asyncfl_course.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
 from asyncfl_course.expectations import call, expect, expect_close, expect_equal
 from asyncfl_course.progress import Progress, progress
@@ -38,7 +38,6 @@ __all__ = [
     "in_column",
     "keep",
     "leads",
-    "newest",
     "progress",
     "recall",
     "scores",

@@ -24,11 +24,11 @@ from asyncfl_lite.runs.assembly import load_task
 from asyncfl_lite.tasks import Task
 from asyncfl_reproduction.claims import CLAIMS, Measured
 from asyncfl_reproduction.claims.base import TRAINED
-from asyncfl_reproduction.grid.cells import TWIN, expand_grid
-from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.claims.measured import AT_FIXED_RATE, TUNED
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.columns import FIXED, PLAIN, RATE_1
 from asyncfl_reproduction.home import RESULTS
 from asyncfl_reproduction.places import tier_file
-from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.together import RATES as FEDBUFFS
@@ -36,21 +36,19 @@ from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.statistics import Contrast, contrast
 from asyncfl_reproduction.tuning.grids import read_grids
 from asyncfl_reproduction.tuning.outcomes import kept_in, of_cells
-from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED, VERDICTS, counted
+from asyncfl_reproduction.verdicts import NOT_RUN, VERDICTS, counted
 from asyncfl_reproduction.written import in_points
 
 HERE = Path(__file__).parent
 BUILD = HERE / "build"
 ASKED = re.compile(r'#(?:d|says)\(\s*"([^"]+)",\s*"([^"]+)"(?:,\s*column:\s*"([^"]+)")?\s*\)')
 ASKED_ALONE = re.compile(r'#accuracy\(\s*"([^"]+)"(?:,\s*column:\s*"([^"]+)")?\s*\)')
-SUFFIXES = {"tuned": "", "rate 1": TWIN, "printed": "@all-printed"}
-"""Column -> what its cells' names end with."""
+COLUMNS = {TUNED: TUNED, RATE_1: AT_FIXED_RATE, PLAIN[RATE_1]: "printed", "printed": "all_printed"}
+"""Column of the text -> its name in code."""
 EQUAL_TIME = "equal time"
 """Column of the tuned difference when the first of the two runs ends."""
 ON_REAL_DATA = " on real data"
 """Ends a column's name where the cells are those of the tier ``real``."""
-WORDS = {LEVEL: "level with", HOLDS: "above", REVERSED: "below"}
-"""Verdict on "left is above right" -> how the text says it; every other one is "not distinguishable from"."""
 PLACES = [(f"{delay} delay, α = {alpha}", f"fedecho/table2/{delay}-dir{alpha}") for delay in ("large", "mild")
           for alpha in ("0.1", "0.3")]  # fmt: skip
 SETS = ("natural", "cross", "synthetic")
@@ -80,27 +78,26 @@ def recorded(tier: str) -> Recorded:
     return Recorded(tier_file(tier), HERE / "nothing", RESULTS)
 
 
-def measured(*cells: str) -> Measured:
-    """Return the tier that has all of these cells: ``fair`` where each was searched where it is used, else its own."""
-    paper = cells[0].split("/")[0]
-    own = paper if paper in ("league", "real") else "laptop"
-    tier = first_tier(cells, ("fair", own, "paper"), RESULTS) or own
-    return recorded("exact" if tier == "paper" else tier).measured
+def measured(cell: str) -> Measured:
+    """Return the results of the tier in which a cell is recorded."""
+    paper = cell.split("/")[0]
+    own = recorded(paper if paper in ("league", "real") else "laptop").measured
+    return own if cell in own.summaries or paper != "kuiper" else recorded("exact").measured
 
 
 def compared(left: str, right: str, column: str) -> Contrast | None:
     """Return the difference of two cells in a column; None where one was not run."""
     if column == EQUAL_TIME:
-        return contrast(measured(left, right).gap_in_time(left, right).to_numpy(), "")
-    cells = [cell + SUFFIXES[column.removesuffix(ON_REAL_DATA)] for cell in (left, right)]
-    found = recorded("real").measured if column.endswith(ON_REAL_DATA) else measured(*cells)
-    gap = found.gap(*cells)
+        return contrast(measured(left).gap_in_time(left, right).to_numpy(), "")
+    found = recorded("real").measured if column.endswith(ON_REAL_DATA) else measured(left)
+    gap = found.column(COLUMNS[column.removesuffix(ON_REAL_DATA)]).gap(left, right)
     return None if gap is None else contrast(gap.to_numpy(), "")
 
 
 def said(found: Contrast | None) -> str:
-    """Return how the text says the verdict that the left cell is above the right one."""
-    return "not compared with" if found is None else WORDS.get(found.verdict, "not distinguishable from")
+    """Return how the text says where the left cell lies."""
+    words = {"equivalent": "equivalent to", "open": "not distinguishable from"}
+    return "not compared with" if found is None else words.get(found.side, found.side)
 
 
 def asked_for(text: str) -> dict[str, dict]:
@@ -118,8 +115,7 @@ def asked_for(text: str) -> dict[str, dict]:
         differences[f"{left} - {right} in {column}"] = {"text": in_points(found), "words": said(found)}
     for cell, column in ASKED_ALONE.findall(text):
         column = column or "tuned"
-        name = cell + SUFFIXES[column]
-        values = measured(name).by_seed(name)
+        values = measured(cell).column(COLUMNS[column]).by_seed(cell)
         if values is None:
             raise SystemExit(f"paper: {cell} is not recorded in column {column!r}")
         accuracies[f"{cell} in {column}"] = f"{100 * values.mean():.1f} ± {100 * values.std():.1f}"
@@ -137,7 +133,7 @@ def fedecho_table() -> list[dict[str, str]]:
     for title, cells in PLACES:
         for unlabelled in SETS:
             pair = f"{cells}/fedecho-{unlabelled}", f"{cells}/fedbuff"
-            leads = {column.replace(" ", "_"): shown(compared(*pair, column)) for column in SUFFIXES}
+            leads = {column.replace(" ", "_"): shown(compared(*pair, column)) for column in COLUMNS}
             rows.append({"place": f"{title}, {unlabelled}", **leads})
     return rows
 
@@ -178,7 +174,7 @@ def settings_table() -> list[dict[str, str]]:
     """Return the settings of the main comparison of each paper, from the configuration of its own method's cell."""
     rows = []
     for name in MAIN:
-        config = recorded("fair").cells[name].config
+        config = recorded("laptop").cells[name].config
         task = load_task(config.task_settings)
         end = f"{config.rounds} versions" if config.rounds else f"{config.horizon:,.0f} units of time"
         rows.append({"method": ALGORITHMS.get(config.algorithm).about.title, "data": DATA[config.task],
@@ -205,7 +201,7 @@ def headlines() -> tuple[pd.DataFrame, list[dict[str, str]]]:
     table = recorded("laptop").headlines
 
     def in_a_cell(row: pd.Series) -> str:
-        if row["verdict"] in (NOT_RUN, BORROWED) or np.isnan(row["mean"]):
+        if row["verdict"] == NOT_RUN or np.isnan(row["mean"]):
             return row["verdict"]
         scale = (
             100 * row[["mean", "low", "high"]]
@@ -221,7 +217,7 @@ def headlines() -> tuple[pd.DataFrame, list[dict[str, str]]]:
         cells = {row["column"]: in_a_cell(row) for _, row in of.iterrows()}
         first = of.iloc[0]
         rows.append({"id": name, "claim": first["sentence"], "paper": first["paper"].replace("-", "−"),
-                     "fixed": cells.get("printed", ""), "tuned": cells.get("tuned", "")})  # fmt: skip
+                     "fixed": cells.get(AT_FIXED_RATE, ""), "tuned": cells.get("tuned", "")})  # fmt: skip
     return table, rows
 
 
@@ -239,11 +235,11 @@ def verdict_counts() -> tuple[list[list[str]], str]:
 def costs() -> dict[str, str]:
     """Return how many runs are recorded in all tiers and how many searches made, and their hours of one core."""
     runs, seconds = 0, 0.0
-    for tier in ("laptop", "fair", "league", "real", "exact"):
+    for tier in ("laptop", "league", "real", "exact"):
         for results in recorded(tier).results.values():
             runs += len(results)
             seconds += sum(result.timing["cpu_seconds"] for result in results)
-    tables = {of_cells(cell.tier, cell.name) for cell in recorded("fair").cells.values() if cell.search}
+    tables = {of_cells(cell.tier, cell.name) for cell in recorded("laptop").cells.values() if cell.search}
     searched = [row["cpu_seconds"] for table in tables for rows in kept_in(table).values() for row in rows]
     return {"runs": f"{runs:,}", "hours": f"{seconds / 3600:.0f}", "search_runs": f"{len(searched):,}",
             "search_hours": f"{np.nansum(searched) / 3600:.0f}"}  # fmt: skip
@@ -277,7 +273,7 @@ def main() -> None:
     with rc_context():
         use_style()
         draw_forest(table).savefig(BUILD / "forest.svg")
-        chosen = [cell for cell in recorded("fair").cells.values() if cell.name.rpartition("/")[0] in TRIED]
+        chosen = [cell for cell in recorded("laptop").cells.values() if cell.name.rpartition("/")[0] in TRIED]
         draw_tries(tries(chosen)).savefig(BUILD / "tries.svg")
     output = HERE / "asyncfl-reproduction.pdf"
     typst.compile(HERE / "manuscript.typ", output=output, root=HERE)

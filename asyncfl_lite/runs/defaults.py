@@ -277,8 +277,7 @@ def searched_in(content: bytes) -> dict[str, dict[str, Any]]:
 
 
 SEARCHED = searched_in(resources.files(__package__).joinpath("defaults.yaml").read_bytes())
-"""Task -> ``study`` and, by method, the values that the search chose; ``asyncfl-lite tune --defaults`` writes the file.
-"""
+"""Task -> ``study`` and, by method, the values that the search chose."""
 
 
 class Layer(NamedTuple):

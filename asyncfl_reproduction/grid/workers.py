@@ -6,7 +6,7 @@ other cell with it. The number of starts is noted in the cell's folder; after :d
 failed.
 
 Another grid may run cells of the same folder at the same time, here or elsewhere (such as an array of jobs on a
-cluster). A cell that it has claimed (:mod:`asyncfl_reproduction.grid.sharing`) is left to it.
+cluster). A cell that it has claimed (:mod:`asyncfl_lite.base.claims`) is left to it.
 
 Dask is used through its own client. joblib's Dask backend (1.6) waits forever for a task whose workers died, and if
 there is only one worker with one thread, it runs the tasks itself.
@@ -29,12 +29,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from asyncfl_lite.base.claims import CLAIM, Elsewhere, claim, held, is_claimed, is_left_behind
 from asyncfl_lite.base.errors import ConfigError, ResultError, SimulationError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.interrupts import end_with
-from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere, claim, held, is_claimed, is_left_behind
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -44,6 +44,7 @@ RETRIES = 2
 BEGUN = ".begun"
 """File in the folder of a running cell: the number of times it was started."""
 TLS_FILES = "DASK_DISTRIBUTED__COMM__TLS__" + " and …".join(("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
+FINISHED = Elsewhere("finished by another grid")
 SCHEDULER_SECONDS = 30
 """Seconds to wait for a scheduler's reply, and for its first worker."""
 
@@ -100,7 +101,7 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
     if cell.is_complete(runs):
         return cell.name, FINISHED
     try:
-        claimed = claim(cell.folder(runs), grid)
+        claimed = claim(cell.folder(runs) / CLAIM, grid)
     except OSError as trouble:  # becomes the cell's error, and the others go on
         return cell.name, f"{ResultError.__name__}: {cell.folder(runs)}: cannot be written ({reason(trouble)})"
     if isinstance(claimed, Elsewhere):
@@ -128,8 +129,8 @@ def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
 def _tidy_up_after_others(folder: Path, grid: str) -> None:
     """Delete the unfinished files of a killed grid in a cell's folder; files of a running grid stay."""
     with suppress(OSError):  # the next process that writes there reports the error
-        if is_claimed(folder) or any(_unfinished(folder)):
-            claimed = claim(folder, grid)
+        if is_claimed(folder / CLAIM) or any(_unfinished(folder)):
+            claimed = claim(folder / CLAIM, grid)
             if isinstance(claimed, Path):
                 with held(claimed):
                     _tidy(folder)
@@ -156,7 +157,7 @@ def _times_begun(cell: Cell, runs: Path) -> int:
 
 def _times_lost(cell: Cell, runs: Path, grid: str) -> int:
     """Return how often a cell was started, if this grid lost the process that ran it, and 0 otherwise."""
-    return _times_begun(cell, runs) if is_left_behind(cell.folder(runs), grid) else 0
+    return _times_begun(cell, runs) if is_left_behind(cell.folder(runs) / CLAIM, grid) else 0
 
 
 def _on_this_machine(

@@ -14,18 +14,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
-from asyncfl_reproduction.grid.families import Seeds, merged
+from asyncfl_reproduction.grid.families import Seeds, are_different, merged
 from asyncfl_reproduction.grid.yaml_files import read_yaml
 from asyncfl_reproduction.home import CELLS
 from asyncfl_reproduction.tuning.tuned import nested
 
 Grid = dict[str, list[Any]]
 """Option -> its values in order; an option in a group is written ``settings.distill_lr``."""
+
+
+Searched = Literal["tuned", "printed", "server_rate"]
+"""Columns whose settings are searched."""
 
 
 class Stage(Settings):
@@ -46,6 +50,14 @@ class ColumnOfGrids(Settings):
     grids: dict[str, dict[str, Grid]] = Field(min_length=1)
     """Name of a set -> method -> its grid."""
 
+    @model_validator(mode="after")
+    def _different_seeds(self) -> ColumnOfGrids:
+        """Raise an error for a seed that a stage repeats, because it would count twice."""
+        seeds = [*self.seeds, *(seed for stage in self.stages for seed in stage.seeds)]
+        if not are_different(seeds):
+            raise ValueError(f"stages: must have other seeds than the stages before, got {seeds}")
+        return self
+
 
 class GridsFile(Settings):
     """The content of ``cells/grids.yaml``."""
@@ -53,6 +65,8 @@ class GridsFile(Settings):
     tuned: ColumnOfGrids
     printed: ColumnOfGrids
     """Grids with the server's options fixed; see :mod:`asyncfl_reproduction.grid.columns`."""
+    server_rate: ColumnOfGrids
+    """Grids with the server's rate fixed, and everything else searched."""
     all_printed: dict[str, dict[str, dict[str, Any]]]
     """Name of a set -> method -> every rate that its paper's table prints for it, as option -> value."""
     definitions: dict[str, Any] = {}
@@ -107,20 +121,18 @@ def read_grids(path: Path | None = None) -> GridsFile:
 @lru_cache(maxsize=2)
 def _read(path: Path, _: int) -> GridsFile:
     file = read_yaml(path, GridsFile)
-    for column in (file.tuned, file.printed):
+    for column in (file.tuned, file.printed, file.server_rate):
         for name, methods in column.grids.items():
             for method, grid in methods.items():
                 tries = math.prod(map(len, grid.values()))
-                if tries != column.tries or any(len(values) != len(set(map(str, values))) for values in grid.values()):
+                if tries != column.tries or not all(map(are_different, grid.values())):
                     raise ConfigError(
                         f"{path}: {name}/{method}: must be {column.tries} different combinations, got {tries}"
                     )
     return file
 
 
-def own_search(
-    cell: str, named: str, settings: dict[str, Any], column: Literal["tuned", "printed"] = "tuned"
-) -> OwnSearch | None:
+def own_search(cell: str, named: str, settings: dict[str, Any], column: Searched = "tuned") -> OwnSearch | None:
     """Return a cell's search, or None if its method has no search in this column.
 
     Args:

@@ -15,13 +15,13 @@ import pytest
 from asyncfl_course import lessons
 from asyncfl_course.referee import records as referee
 from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.runs import defaults
 from asyncfl_lite.runs.defaults import SEARCHED, searched_in
 from asyncfl_reproduction import published
 from asyncfl_reproduction.digests import SUMS, checked, keep, main
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.parquet import DIGEST, _digest, read_table, write_table
 from asyncfl_reproduction.report import decided
-from asyncfl_reproduction.tuning.defaults import FILE
 
 ROOT = Path(__file__).parents[2]
 RECORDS = (
@@ -84,7 +84,7 @@ def test_damage_that_has_a_right_digest_is_one_line_or_a_table(tmp_path):
 
 
 def test_the_searched_defaults_are_checked():
-    content = FILE.read_bytes()
+    content = Path(defaults.__file__).with_suffix(".yaml").read_bytes()
     assert searched_in(content) == SEARCHED
     begin = content.index(b"# SHA-256")  # above are comments
     for changed in damaged(content[begin:], seed=3):

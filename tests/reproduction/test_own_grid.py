@@ -38,7 +38,7 @@ def test_the_files_that_the_page_shows_are_a_grid(mine):
 
 def test_only_cells_of_the_package_have_the_papers_report(mine):
     assert is_own(expand_grid(mine / "mine.yaml"))
-    for tier in ("smoke", "compare", "league", "tasks", "real"):
+    for tier in ("smoke", "headline", "league", "real"):
         assert not is_own(expand_grid(tier_file(tier)))
 
 
