@@ -18,7 +18,7 @@ from typing import Any
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.grid.cells import Cell
-from asyncfl_reproduction.tuning.choices import chosen_for
+from asyncfl_reproduction.tuning.choices import OTHERS, chosen_for
 from asyncfl_reproduction.tuning.grids import Grid, OwnSearch
 from asyncfl_reproduction.tuning.outcomes import METRIC, keep, of_cells, rows_of
 from asyncfl_reproduction.tuning.search import AT_ONCE, Known, results_of, row_of, still_known
@@ -110,7 +110,7 @@ def known_of(path: Path, search: OwnSearch) -> Known:
         search: the search.
     """
     base = search.cell.partition("@")[0]
-    rows = [rows_of(path, name) for name in (base, base + "@printed", base + "@server-rate", search.cell)]
+    rows = [rows_of(path, name) for name in (base, *(base + ending for ending in OTHERS.values()))]
     return still_known(chain(*rows), search)
 
 

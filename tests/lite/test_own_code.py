@@ -40,15 +40,19 @@ def points(kind: type[Task] = Task, **more) -> Task:
     return kind.from_tensors(X[:60], Y[:60], X[60:], Y[60:], unlabelled=X[:20], **more)
 
 
-@pytest.fixture
-def own(monkeypatch):
-    """Register a model whose module is made by a function, under the name ``own``; return a configuration of it."""
+def registers(monkeypatch):
+    """A function that registers a model under the name ``own`` and returns a configuration of it."""
 
     def register(make, **settings) -> Config:
         monkeypatch.setitem(MODELS._entries, "own", type("Own", (ModelSpec,), {"build": lambda *_: make()}))
         return Config(model="own", **{**SMALL, **settings})
 
     return register
+
+
+@pytest.fixture
+def own(monkeypatch):
+    return registers(monkeypatch)
 
 
 # --- models -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 import pytest
 import torch
-from test_own_code import SMALL, Net, X, Y, points
+from test_own_code import SMALL, Net, X, Y, points, registers
 from test_same_bits import METHODS, QUICK
 from torch import nn
 
@@ -32,13 +32,7 @@ TINY = Config(**{**SMALL, "task": "digits", "model_settings": {"hidden": (4,)}, 
 
 @pytest.fixture
 def own(monkeypatch):
-    """Register a model whose module is made by a function, under the name ``own``; return a configuration of it."""
-
-    def register(make, **settings) -> Config:
-        monkeypatch.setitem(MODELS._entries, "own", type("Own", (ModelSpec,), {"build": lambda *_: make()}))
-        return Config(model="own", **{**SMALL, **settings})
-
-    return register
+    return registers(monkeypatch)
 
 
 # --- torch's global settings ------------------------------------------------------------------------------------------
