@@ -52,7 +52,8 @@ def test_only_who_has_a_certificate_is_let_in(tmp_path, monkeypatch):
         subprocess.run(["openssl", *command.split()], cwd=tmp_path, check=True, capture_output=True)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    tls = ["--tls-ca-file", "ca.pem", "--tls-cert", "node.pem", "--tls-key", "node.key", "--no-dashboard"]
+    tls = ["--tls-ca-file", "ca.pem", "--tls-cert", "node.pem", "--tls-key", "node.key"]
+    tls += ["--dashboard-address", "127.0.0.1:0"]
     started = []
 
     def start(*options):
