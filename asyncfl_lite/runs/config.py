@@ -44,8 +44,8 @@ class Config(Fields):
     """All settings of a run, checked and completed with defaults.
 
     A setting that is left out takes its value from a paper that trains the method on the task, or else from one that
-    trains on the task at all (``runs/setups.py``); on other tasks, it takes this package's own value
-    (``runs/defaults.py``). If several papers qualify, ``setup`` can name one. ``settings`` holds the method's own
+    trains on the task at all (``runs/defaults.yaml``); on other tasks, it takes this package's own value
+    (same file). If several papers qualify, ``setup`` can name one. ``settings`` holds the method's own
     options; ``task_settings``, ``model_settings``, ``delay_settings`` and ``partition_settings`` hold the options of
     the task, the model, the delay law and the partition.
 
