@@ -88,10 +88,10 @@ def _complete(parser: _Parser) -> None:
         return
     import argcomplete
 
-    from asyncfl_lite.runs.fields import Fields
+    from asyncfl_lite.runs.config import Config
 
     names = {setting: registered()[registry] for setting, registry in REGISTRIES.items()}
-    for name, field in Fields.model_fields.items():
+    for name, field in Config.model_fields.items():
         kinds = get_args(field.annotation)
         if kinds and all(isinstance(kind, str) for kind in kinds):
             names[name] = list(kinds)
@@ -140,14 +140,14 @@ def registered() -> dict[str, list[str]]:
 
 def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """Return a text that names the method and task whose defaults ``--help`` shows, and the defaults themselves."""
+    from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.defaults import COMMON, defaults
-    from asyncfl_lite.runs.fields import Fields
 
     chosen = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name in ("task", "algorithm", "setup"):
         chosen.add_argument(f"--{name}", nargs="?", default=COMMON.get(name))
     given, _ = chosen.parse_known_args(arguments)
-    own = {name: field.default for name, field in Fields.model_fields.items() if not field.is_required()}
+    own = {name: field.default for name, field in Config.model_fields.items() if not field.is_required()}
     named = {"task": given.task, "algorithm": given.algorithm}
     return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, setup=given.setup), **named}
 
@@ -180,7 +180,7 @@ def _is_group(field: FieldInfo) -> bool:
 
 
 def _parser(arguments: Sequence[str] = ()) -> _Parser:
-    from asyncfl_lite.runs.fields import Fields
+    from asyncfl_lite.runs.config import Config
 
     parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
     parser.add_argument("--version", action="version", version=f"asyncfl-lite {__version__}")
@@ -192,7 +192,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     about = f"The defaults shown are those of {whose}; add --task and --algorithm before --help to see others."
     usage = "asyncfl-lite run [--SETTING VALUE ...] [--config FILE] [--out FOLDER [--force]] [--import MODULE]"
     run = commands.add_parser("run", help="run one configuration", usage=usage, description=about, allow_abbrev=False)
-    for name, field in Fields.model_fields.items():
+    for name, field in Config.model_fields.items():
         option, text = f"--{name.replace('_', '-')}", _help(name, field, defaults) if asked else None
         if _is_group(field):
             run.add_argument(option, action="append", metavar="NAME=VALUE", help=text)

@@ -168,8 +168,7 @@ def _seeds(text: str) -> list[str]:
 
 def _configs(options: argparse.Namespace) -> list[Config]:
     """Return one configuration per seed, in which command-line options override settings from a file."""
-    from asyncfl_lite.runs.config import Config
-    from asyncfl_lite.runs.groups import GROUPS
+    from asyncfl_lite.runs.config import GROUPS, Config
 
     given: dict[str, Any] = {}
     for name in Config.model_fields:
@@ -218,14 +217,14 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
     If the command line names another model, method or law than the file does, the file's settings for it are dropped.
     """
+    from asyncfl_lite.runs.config import GROUPS
     from asyncfl_lite.runs.defaults import without_replaced
-    from asyncfl_lite.runs.groups import GROUPS
 
     partition = given.get("partition", written.get("partition"))
     if "alpha" in (*given, *given.get("partition_settings", ())) or partition != written.get("partition"):
         written = _without_alpha(written)
     merged = {**without_replaced(written, given), **given}
-    for group, (name, _) in GROUPS.items():
+    for group, name in GROUPS.items():
         if name in given and given[name] != written.get(name):
             merged[group] = given.get(group, {})
         elif isinstance(written.get(group), dict):

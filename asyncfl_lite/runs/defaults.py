@@ -105,3 +105,18 @@ def defaults(task: str, algorithm: str, setup: str | None = None) -> dict[str, A
         options = {**merged["settings"], **layer.get("settings", {})}
         merged = {**without_replaced(merged, layer), **layer, "settings": options}
     return merged
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in one level; one in a group is called, for example, ``settings.clip``.
+
+    >>> flat({"rounds": 5, "settings": {"clip": 1.0}})
+    {'rounds': 5, 'settings.clip': 1.0}
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{inner}": own for inner, own in value.items()}
+        else:
+            found[name] = value
+    return found

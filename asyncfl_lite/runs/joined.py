@@ -104,7 +104,7 @@ class JoinedRun:
     def _initial_model(self) -> nn.Module:
         weights = int(stream(self.config.seed, "model").integers(2**31))
         rng = stream(self.config.seed, "initial")
-        spec, initialiser = self.config.model_spec, self.config.initialiser
+        spec, initialiser = self.config.model_settings, self.config.initial_settings
         labelled = None if self.labelled is None else (self.labelled[0].clone(), self.labelled[1].clone())
         with (
             torch_threads(self.config.threads),

@@ -20,8 +20,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.models.weights import as_state
 from asyncfl_lite.models.weights import digest_of as weights_digest
-from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.runs.config import GROUPS, Config
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.data import stored
 
