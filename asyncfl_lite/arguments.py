@@ -14,8 +14,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
+from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, unknown_name
-from asyncfl_lite.base.version import __version__
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo

@@ -193,7 +193,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
         another_task: whether the user also names a task, which is necessary for the result of a run on the user's own
             data.
     """
-    from asyncfl_lite.base.written import settings_in
+    from asyncfl_lite.base.files import settings_in
 
     path = path / "result.json" if path.is_dir() else path
     try:

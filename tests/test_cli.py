@@ -19,7 +19,7 @@ from asyncfl_lite import Config, Run, arguments, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.arguments import _parser, parse
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.written import settings_in
+from asyncfl_lite.base.files import settings_in
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.simulator.delays import DELAYS

@@ -11,7 +11,7 @@ from importlib import metadata
 
 import torch
 
-from asyncfl_lite.base.version import __version__
+from asyncfl_lite.base import __version__
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.groups import GROUPS
 

@@ -17,9 +17,8 @@ from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRu
 from asyncfl_lite.runs.checkpoints import identity_of, remove_others
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.finished import result_of
-from asyncfl_lite.runs.interrupts import saved_when_interrupted
 from asyncfl_lite.runs.joined import Weights
-from asyncfl_lite.runs.progress import Progress, Shown, check_shown
+from asyncfl_lite.runs.progress import Progress, Shown, check_shown, saved_when_interrupted
 from asyncfl_lite.runs.records import CHECKPOINT, check_free
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.saved import SavedRun

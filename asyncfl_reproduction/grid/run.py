@@ -24,8 +24,7 @@ from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.claims import Elsewhere
-from asyncfl_lite.base.errors import AsyncFLError, ResultError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import AsyncFLError, ResultError, needs
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_in_turn
 from asyncfl_lite.runs.meaning import changed_versions, meaning, versions

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from asyncfl_lite.base.errors import ResultError, SimulationError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ResultError, SimulationError, needs
 from asyncfl_lite.base.plugins import import_own
 from asyncfl_lite.runs.assembly import task_of
 from asyncfl_lite.runs.records import FORMAT, read_record, write_record
