@@ -111,9 +111,9 @@ def _in_one_line(error: Exception) -> str | None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from asyncfl_lite.runs.records import check_writable
     from asyncfl_lite.runs.results import mixed_versions
     from asyncfl_lite.runs.run import run, run_in
+    from asyncfl_lite.runs.store import check_writable
 
     configs = _configs(options)
     progress: Literal[True, "lines"] = True if sys.stderr.isatty() else "lines"

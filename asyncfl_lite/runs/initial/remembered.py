@@ -23,8 +23,7 @@ from torch import nn
 from asyncfl_lite.base.devices import machine
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import cache_root, sealed, unsealed, write_atomically
-from asyncfl_lite.runs.meaning import meaning
-from asyncfl_lite.runs.sources import data_of
+from asyncfl_lite.runs.store import data_of, meaning
 
 if TYPE_CHECKING:
     from asyncfl_lite.runs.config import Config
