@@ -23,10 +23,10 @@ from asyncfl_lite.runs.fields import Fields
 from asyncfl_lite.runs.filling import fill_in
 from asyncfl_lite.runs.groups import GROUPS, class_of_group
 from asyncfl_lite.runs.initial.base import Initialiser
-from asyncfl_lite.simulator.delays.base import DelayLaw
+from asyncfl_lite.simulator.delays import DelayLaw
+from asyncfl_lite.simulator.faults import Faults
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Scheduling
 from asyncfl_lite.simulator.selection import SELECTIONS, Selection
-from asyncfl_lite.simulator.trouble import Trouble
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
 NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device"}
@@ -68,7 +68,7 @@ class Config(Fields):
 
     _own_task: str | None = PrivateAttr(None)
     if not TYPE_CHECKING:  # for type checkers, it stays a group, which may be written as a dict
-        trouble: Trouble = Field(default=Trouble(), description=Fields.model_fields["trouble"].description)
+        trouble: Faults = Field(default=Faults(), description=Fields.model_fields["trouble"].description)
 
     @model_validator(mode="before")
     @classmethod

@@ -7,8 +7,8 @@ from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.runs.initial import INITIALISERS
 from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.faults import FAULTS
 from asyncfl_lite.simulator.selection import SELECTIONS
-from asyncfl_lite.simulator.trouble import TROUBLE
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
@@ -20,7 +20,7 @@ GROUPS: dict[str, tuple[str, Registry]] = {
     "partition_settings": ("partition", PARTITIONS),
     "selection_settings": ("selection", SELECTIONS),
     "initial_settings": ("initial", INITIALISERS),
-    "trouble": ("trouble", TROUBLE),
+    "trouble": ("trouble", FAULTS),
 }
 """Group of settings -> the field that names its class, and the registry of names; trouble has no such choice."""
 

@@ -28,8 +28,7 @@ from asyncfl_lite.runs.initial.remembered import remembered
 from asyncfl_lite.runs.initial.weights import WeightsInitial
 from asyncfl_lite.runs.meaning import versions
 from asyncfl_lite.runs.sources import checksum, data_of, started_from
-from asyncfl_lite.simulator.jobs import Job
-from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_lite.tasks import Task
 
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module

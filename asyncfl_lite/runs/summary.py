@@ -12,8 +12,8 @@ from torch import Tensor, cat
 
 from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.models.vectors import batch_sizes
+from asyncfl_lite.simulator.faults import DUPLICATE, LOST
 from asyncfl_lite.simulator.tables import Schedule
-from asyncfl_lite.simulator.trouble.jobs import DUPLICATE, LOST
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.partitions import by_client
 

@@ -17,8 +17,8 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Receipt, Update
 from asyncfl_lite.simulator.simulation import Train
-from asyncfl_lite.simulator.update import Receipt, Update
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 

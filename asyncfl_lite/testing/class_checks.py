@@ -9,8 +9,8 @@ from asyncfl_lite.algorithms.about import Family
 from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.jobs import ON_REQUEST
 from asyncfl_lite.simulator.scheduling import SCHEDULING
-from asyncfl_lite.simulator.update import ON_REQUEST
 from asyncfl_lite.testing.candidate import Candidate, expect
 
 FAMILIES = get_args(Family)

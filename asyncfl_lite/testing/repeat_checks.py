@@ -12,8 +12,8 @@ from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.base.streams import GlobalStates, untouched_generators
 from asyncfl_lite.runs.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Receipt, Update
 from asyncfl_lite.simulator.tables import who_did_what
-from asyncfl_lite.simulator.update import Receipt, Update
 from asyncfl_lite.testing.candidate import Candidate, expect, simulate
 from asyncfl_lite.testing.values import copied, difference
 

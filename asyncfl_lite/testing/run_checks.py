@@ -12,11 +12,10 @@ from torch import Tensor
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.runs.assembly import make_simulation
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.jobs import Job
+from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update
 from asyncfl_lite.simulator.server import untrue_answer
 from asyncfl_lite.simulator.simulation import Train
 from asyncfl_lite.simulator.tables import who_did_what
-from asyncfl_lite.simulator.update import Outcome, Receipt, Update
 from asyncfl_lite.testing.candidate import Candidate, RuleBroken, expect, simulate
 from asyncfl_lite.testing.values import Kept, difference
 

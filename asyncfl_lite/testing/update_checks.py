@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from asyncfl_lite.algorithms.base import Algorithm
-from asyncfl_lite.simulator.update import Receipt, Update, in_dtype
+from asyncfl_lite.simulator.jobs import Receipt, Update, in_dtype
 from asyncfl_lite.testing.candidate import Candidate, expect, feed, reports, restart
 from asyncfl_lite.testing.values import copied, difference
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from test_flash import profile
 
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.base.errors import ConfigError, DataError
@@ -15,18 +14,11 @@ from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw
-from asyncfl_lite.simulator.delays.fedecho import LONG, size_rank
+from asyncfl_lite.simulator.paper_delays import LONG, size_rank
 
 REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}}
 FEDECHO = ["fedecho_large", "fedecho_mild"]
 RULES = ["rank", "fadas_dirichlet"]
-
-
-@pytest.fixture(autouse=True)
-def flash_profile(tmp_path, monkeypatch):
-    """A folder where the law `flash` finds its profiles."""
-    monkeypatch.setenv("ASYNCFL_DATA", str(tmp_path))
-    profile(tmp_path / "flash-devices")
 
 
 def law_of(name: str, **parameters) -> DelayLaw:

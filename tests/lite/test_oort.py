@@ -17,8 +17,7 @@ from test_checkpoints import equal, interrupt_after
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.assembly import schedule
-from asyncfl_lite.simulator.selection import IdleClients
-from asyncfl_lite.simulator.selection.oort import (
+from asyncfl_lite.simulator.oort import (
     Oort,
     drawn,
     paced,
@@ -28,6 +27,7 @@ from asyncfl_lite.simulator.selection.oort import (
     statistical_utility,
     temporal_term,
 )
+from asyncfl_lite.simulator.selection import IdleClients
 from conftest import update
 
 SMALL = {"algorithm": "fedavg", "task": "digits", "clients": 12, "concurrency": 4, "local_steps": 3, "rounds": 6}

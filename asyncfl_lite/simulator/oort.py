@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.simulator.selection.base import SELECTIONS, IdleClients, Selection
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
+from asyncfl_lite.simulator.selection import SELECTIONS, IdleClients, Selection
 
 WINDOW = 5
 """New clients are drawn from the most promising ones; this pool is ``WINDOW`` times as large as the number wanted."""
