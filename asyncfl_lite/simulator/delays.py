@@ -100,7 +100,15 @@ class TraceDelays(ClientDelays):
 
 
 class DelayLaw(Settings):
-    """Abstract base of delay laws; a new law defines ``prepare`` (and ``unit``, if it has one) and is registered."""
+    """Abstract base of delay laws; a new law defines ``prepare`` (and ``unit``, if it has one) and is registered.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("fedecho_large")(gamma=1.0).prepare(np.arange(1, 11), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(10)]
+    [1.8, 1.0, 1.9, 1.0, 1.7, 3.4, 1.9, 4.1, 3.6, 62.7]
+    """
 
     revision: ClassVar[int] = 1
     """Revision of the law's numbers; increase it when their meaning changes, to mark older results as outdated."""
@@ -155,17 +163,7 @@ def same_for_all(low: float, high: float, num_clients: int) -> UniformDelays:
 
 @DELAYS.register("constant")
 class ConstantLaw(DelayLaw):
-    """The same duration for every job of every client: no spread, hence no stragglers.
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("constant")().prepare(np.arange(1, 4), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(3)]
-    [1.0, 1.0, 1.0]
-    """
-
-    unit = "time units"
+    """The same duration for every job of every client: no spread, hence no stragglers."""
 
     duration: Positive = 1.0
     """Duration of a job, in time units."""
@@ -177,17 +175,7 @@ class ConstantLaw(DelayLaw):
 
 @DELAYS.register("uniform")
 class UniformLaw(DelayLaw):
-    """Uniform between low and high for every job of every client.
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("uniform")(low=1.0, high=3.0).prepare(np.arange(1, 4), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(3)]
-    [2.3, 1.5, 1.1]
-    """
-
-    unit = "time units"
+    """Uniform between low and high for every job of every client."""
 
     low: NotNegative
     """Shortest duration of a job, in time units."""
@@ -207,17 +195,7 @@ class UniformLaw(DelayLaw):
 
 @DELAYS.register("exponential")
 class ExponentialLaw(DelayLaw):
-    """Exponential with the same mean for every job of every client: a memoryless long tail.
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("exponential")().prepare(np.arange(1, 4), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(3)]
-    [1.0, 0.0, 1.6]
-    """
-
-    unit = "time units"
+    """Exponential with the same mean for every job of every client: a memoryless long tail."""
 
     mean: Positive = 1.0
     """Mean duration of a job, in time units."""
@@ -230,17 +208,7 @@ class ExponentialLaw(DelayLaw):
 
 @DELAYS.register("per_client")
 class PerClientLaw(DelayLaw):
-    """A fixed duration for each client, from a list that repeats if there are more clients.
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("per_client")(durations=(1.0, 5.0)).prepare(np.arange(1, 5), rng)  # 4 clients
-    >>> [round(delays.draw(client, rng), 1) for client in range(4)]
-    [1.0, 5.0, 1.0, 5.0]
-    """
-
-    unit = "time units"
+    """A fixed duration for each client, from a list that repeats if there are more clients."""
 
     durations: Annotated[tuple[Positive, ...], Field(min_length=1)]
     """Duration of each client's jobs, in time units; client i has ``durations[i % len(durations)]``."""
@@ -256,15 +224,6 @@ class TraceLaw(DelayLaw):
 
     Client numbers start at 0. All rows of a client are equally likely. Rows of clients that a run does
     not have, and other columns, are ignored.
-
-    >>> import pathlib, tempfile
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "seconds.csv"
-    >>> written = path.write_text("client,seconds\\n0,12.5\\n1,40.0\\n")
-    >>> delays = DELAYS.get("trace")(path=path).prepare(np.array([10, 10]), rng := np.random.default_rng(0))
-    >>> [delays.draw(client, rng) for client in (0, 1)]
-    [12.5, 40.0]
     """
 
     unit = "s"

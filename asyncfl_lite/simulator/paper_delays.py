@@ -1,8 +1,7 @@
-"""The delay laws of the papers: FedEcho, FADAS, FedRevive, FedADT and KUIPER."""
+"""The delay laws of the papers: FedEcho, FedRevive, FedADT and KUIPER."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +11,6 @@ from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, ExponentialDelays, P
 
 CATEGORIES = ("short", "medium", "long")
 SHORT, MEDIUM, LONG = range(3)
-MAX_REDRAWS = 20
 
 
 def size_rank(num_samples: np.ndarray) -> np.ndarray:
@@ -43,148 +41,44 @@ def categories_by_rank(num_samples: np.ndarray, gamma: float, rng: np.random.Gen
     return categories
 
 
-def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a draw from Dir(row) for each row of ``concentration``, as logarithms up to a constant.
+class FedEchoLaw(DelayLaw):
+    """FedEcho's delays (Section 5 and Table 1): categories that depend on a client's sample count.
 
-    Logarithms keep draws distinct where the concentration is so small that the draws themselves would underflow.
-
-    Args:
-        concentration: (N, C) concentrations, each above 0.
-        rng: generator from which random numbers are drawn.
+    Durations are uniform within a category's bounds, and drawn anew for each job. The paper leaves open how exactly the
+    category depends on the sample count, and whether a client keeps one duration for all its jobs.
     """
-    gamma_above = rng.standard_gamma(concentration + 1)
-    return np.log(gamma_above) + np.log1p(-rng.random(concentration.shape)) / concentration
-
-
-def categories_by_dirichlet(num_samples: np.ndarray, gamma: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw each client's category as in FADAS, but with Dirichlet concentrations that depend on the client's size.
-
-    The concentration is (3, 2, 1) / gamma for the clients that are small enough to be short at
-    ``gamma`` 0, (2, 3, 1) / gamma for the medium ones and (1, 2, 3) / gamma for the long ones. Draws with
-    more than 10% long clients are repeated; after ``MAX_REDRAWS``, the long clients with the smallest
-    long weight take their next best category. This rule is ours, an alternative to :func:`categories_by_rank`.
-
-    Returns:
-        (N,) int8 indices into ``CATEGORIES``.
-    """
-    preference = np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]])
-    concentration = preference[categories_by_rank(num_samples, 0.0, rng)] / max(gamma, 1e-9)
-    most_long = len(num_samples) // 10
-    for _ in range(MAX_REDRAWS):
-        weights = log_dirichlet(concentration, rng)
-        long_clients = np.flatnonzero(weights.argmax(axis=1) == LONG)
-        if len(long_clients) <= most_long:
-            break
-    else:
-        fewest_first = long_clients[np.argsort(weights[long_clients, LONG])]
-        weights[fewest_first[: len(long_clients) - most_long], LONG] = -np.inf
-    return weights.argmax(axis=1).astype(np.int8)
-
-
-class CategoryLaw(DelayLaw):
-    """A law with short, medium and long categories of clients; durations are uniform within a category's bounds."""
-
-    bounds: ClassVar[tuple[tuple[float, float], ...]]
-    """Shortest and longest duration of each category in ``CATEGORIES``."""
-
-    runtime_draw: Literal["per_job", "per_client"] = "per_job"
-    """Whether durations are drawn anew for each job or once for each client."""
-
-    @abstractmethod
-    def categorise(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return each client's category, (N,) int8 indices into ``CATEGORIES``."""
-
-    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Draw each client's category and, if a client keeps one duration for all its jobs, that duration."""
-        index = self.categorise(num_samples, rng)
-        low, high = np.array(self.bounds).T
-        start, width = low[index], (high - low)[index]
-        if self.runtime_draw == "per_client":
-            start, width = start + width * rng.random(len(index)), np.zeros(len(index))
-        return UniformDelays(start, width, category_index=index, category_names=CATEGORIES)
-
-
-class FedEchoLaw(CategoryLaw):
-    """FedEcho's delays (Section 5 and Table 1): categories that depend on a client's sample count."""
 
     unit = "10 s"
+    bounds: ClassVar[tuple[tuple[float, float], ...]]
+    """Shortest and longest duration of each category in ``CATEGORIES``."""
 
     gamma: float = Field(1.0, ge=0, le=1e9)
     """Noise in the category's dependence on the sample count (0: none); the paper prints no value."""
 
-    category_rule: Literal["rank", "fadas_dirichlet"] = "rank"
-    """Rule that derives categories from sample counts: by rank with noise, or by a Dirichlet draw as in FADAS's code.
-    """
-
-    def categorise(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return each client's category, (N,) int8 indices into ``CATEGORIES``."""
-        rule = categories_by_rank if self.category_rule == "rank" else categories_by_dirichlet
-        return rule(num_samples, self.gamma, rng)
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Draw each client's category."""
+        index = categories_by_rank(num_samples, self.gamma, rng)
+        low, high = np.array(self.bounds).T
+        return UniformDelays(low[index], (high - low)[index], category_index=index, category_names=CATEGORIES)
 
 
 @DELAYS.register("fedecho_large")
 class FedEchoLarge(FedEchoLaw):
-    """Short U(1, 2), medium U(3, 5), long U(50, 80), in units of 10 s (FedEcho Table 1, large).
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("fedecho_large")().prepare(np.arange(1, 11), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(10)]
-    [1.8, 1.0, 1.9, 1.0, 1.7, 3.4, 1.9, 4.1, 3.6, 62.7]
-    """
+    """Short U(1, 2), medium U(3, 5), long U(50, 80), in units of 10 s (FedEcho Table 1, large)."""
 
     bounds = ((1, 2), (3, 5), (50, 80))
 
 
 @DELAYS.register("fedecho_mild")
 class FedEchoMild(FedEchoLaw):
-    """Short U(1, 2), medium U(3, 5), long U(10, 20), in units of 10 s (FedEcho Table 1, mild).
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("fedecho_mild")().prepare(np.arange(1, 11), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(10)]
-    [1.8, 1.0, 1.9, 1.0, 1.7, 3.4, 1.9, 4.1, 3.6, 14.2]
-    """
+    """Short U(1, 2), medium U(3, 5), long U(10, 20), in units of 10 s (FedEcho Table 1, mild)."""
 
     bounds = ((1, 2), (3, 5), (10, 20))
-
-
-@DELAYS.register("fadas")
-class FadasLaw(CategoryLaw):
-    """Short U(1, 2), medium U(3, 5), long U(5, 8); category by Dirichlet (FADAS code, mild).
-
-    The category is the largest entry of a draw from Dir(3 scale, 2 scale, scale), whatever the
-    client's size and with no bound on the number of long clients: with ``scale`` 1, 63.7% are short,
-    28.5% medium and 7.9% long. Bounds and scale are those of the FADAS authors' code, which does not
-    name the unit.
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("fadas")().prepare(np.arange(1, 6), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(5)]
-    [4.8, 1.2, 1.6, 1.1, 1.8]
-    """
-
-    unit = "time units"
-    bounds = ((1, 2), (3, 5), (5, 8))
-
-    scale: float = Field(1.0, ge=1e-9, le=1e9)
-    """Factor on all Dirichlet concentrations."""
-
-    def categorise(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return each client's category, (N,) int8 indices into ``CATEGORIES``."""
-        concentration = np.tile([3 * self.scale, 2 * self.scale, self.scale], (len(num_samples), 1))
-        return log_dirichlet(concentration, rng).argmax(axis=1).astype(np.int8)
 
 
 class FedReviveLaw(DelayLaw):
     """Exponential training times, constant download times and uniform upload times; each client keeps its means."""
 
-    unit = "time units"
     train_means: ClassVar[tuple[float, ...]]
     train_shares: ClassVar[tuple[float, ...]]
     download: ClassVar[float]
@@ -201,15 +95,7 @@ class FedReviveLaw(DelayLaw):
 
 @DELAYS.register("fedrevive")
 class FedReviveDefault(FedReviveLaw):
-    """Train Exp(mean 1.0 to 1.6), download 0.1, upload 0.15 or 0.25 ± 0.02 (FedRevive App. D).
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("fedrevive")().prepare(np.arange(1, 6), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(5)]
-    [8.2, 0.4, 0.4, 1.2, 0.9]
-    """
+    """Train Exp(mean 1.0 to 1.6), download 0.1, upload 0.15 or 0.25 ± 0.02 (FedRevive App. D)."""
 
     train_means = (1.0, 1.3, 1.6)
     train_shares = (0.25, 0.5, 0.25)
@@ -220,15 +106,7 @@ class FedReviveDefault(FedReviveLaw):
 
 @DELAYS.register("fedrevive_shift")
 class FedReviveShift(FedReviveLaw):
-    """Train Exp(mean 0.1), download 0.02, upload 0.05 or 0.10 ± 0.01 (FedRevive App. D.1).
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("fedrevive_shift")().prepare(np.arange(1, 6), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(5)]
-    [0.7, 0.1, 0.1, 0.2, 0.2]
-    """
+    """Train Exp(mean 0.1), download 0.02, upload 0.05 or 0.10 ± 0.01 (FedRevive App. D.1)."""
 
     train_means = (0.1,)
     train_shares = (1.0,)
@@ -239,15 +117,7 @@ class FedReviveShift(FedReviveLaw):
 
 @DELAYS.register("fedadt")
 class FedAdtLaw(DelayLaw):
-    """Uniform between 0 and 5000 s for every job of every client (FedADT Section V-A).
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("fedadt")().prepare(np.arange(1, 4), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(3)]
-    [3184.8, 1348.9, 204.9]
-    """
+    """Uniform between 0 and 5000 s for every job of every client (FedADT Section V-A)."""
 
     unit = "s"
 
@@ -263,8 +133,8 @@ Jitter = Annotated[float, Field(ge=0, le=1)]
 class KuiperDeviceLaw(DelayLaw):
     """Measured durations of four boards; client i has ``devices[i % len(devices)]``.
 
-    A job takes ``epochs`` times the seconds of a training epoch (KUIPER Table 1) plus the seconds of
-    a pass over the test set (Table 2). The client's sample count does not matter; in the paper, a client
+    A job takes three times the seconds of a training epoch (KUIPER Table 1, §4) plus the seconds of a pass
+    over the test set (Table 2). The client's sample count does not matter; in the paper, a client
     held about 500 MB of HMDB51 or 1.73 GB of UCF101. We assume that a job includes one test pass.
     """
 
@@ -274,15 +144,13 @@ class KuiperDeviceLaw(DelayLaw):
 
     devices: Annotated[tuple[Device, ...], Field(min_length=1)] = ("Nano", "TX2", "NX", "AGX")
     """Boards, assigned to the clients in turn; client i has ``devices[i % len(devices)]``."""
-    epochs: int = Field(3, ge=1)
-    """Number of training epochs in a job; the paper uses 3 (§4)."""
     jitter: Jitter = 0.0
     """Relative half-width of the uniform distribution around the measured duration."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Assign each client its board, without random numbers."""
         names = tuple(self.epoch_seconds)
-        by_board = np.array([self.epochs * self.epoch_seconds[n] + self.test_seconds[n] for n in names])
+        by_board = np.array([3 * self.epoch_seconds[n] + self.test_seconds[n] for n in names])
         index = np.resize([names.index(name) for name in self.devices], len(num_samples)).astype(np.int8)
         seconds = by_board[index]
         return _around(seconds, self.jitter, index, names)
@@ -290,15 +158,7 @@ class KuiperDeviceLaw(DelayLaw):
 
 @DELAYS.register("kuiper_hmdb51")
 class KuiperHmdb51(KuiperDeviceLaw):
-    """Nano, TX2, NX and AGX boards on HMDB51: 3 epochs and a test pass (KUIPER Tables 1-2).
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("kuiper_hmdb51")().prepare(np.arange(1, 5), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(4)]
-    [1354.7, 995.6, 453.3, 321.8]
-    """
+    """Nano, TX2, NX and AGX boards on HMDB51: 3 epochs and a test pass (KUIPER Tables 1-2)."""
 
     epoch_seconds = {"Nano": 391.1, "TX2": 293.1, "NX": 121.3, "AGX": 84.5}
     test_seconds = {"Nano": 181.4, "TX2": 116.3, "NX": 89.4, "AGX": 68.3}
@@ -306,15 +166,7 @@ class KuiperHmdb51(KuiperDeviceLaw):
 
 @DELAYS.register("kuiper_ucf101")
 class KuiperUcf101(KuiperDeviceLaw):
-    """Nano, TX2, NX and AGX boards on UCF101: 3 epochs and a test pass (KUIPER Tables 1-2).
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("kuiper_ucf101")().prepare(np.arange(1, 5), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(4)]
-    [8696.1, 6385.4, 2788.2, 1934.0]
-    """
+    """Nano, TX2, NX and AGX boards on UCF101: 3 epochs and a test pass (KUIPER Tables 1-2)."""
 
     epoch_seconds = {"Nano": 2691.6, "TX2": 2001.4, "NX": 821.9, "AGX": 572.1}
     test_seconds = {"Nano": 621.3, "TX2": 381.2, "NX": 322.5, "AGX": 217.7}
@@ -326,18 +178,10 @@ class KuiperStraggler(DelayLaw):
 
     The paper has 12 clients, 4 of each, in this order; other numbers of clients are divided into thirds
     in the same way. It does not print the base duration; the default is that of its AGX board on HMDB51.
-
-    >>> import numpy as np
-    >>> from asyncfl_lite.simulator.delays import DELAYS
-    >>> rng = np.random.default_rng(0)
-    >>> delays = DELAYS.get("kuiper_straggler")().prepare(np.arange(1, 7), rng)  # clients with 1, 2, … samples
-    >>> [round(delays.draw(client, rng), 1) for client in range(6)]
-    [321.8, 321.8, 965.4, 965.4, 1609.0, 1609.0]
     """
 
     unit = "s"
     multipliers: ClassVar[tuple[int, ...]] = (1, 3, 5)
-    later: ClassVar[frozenset[str]] = frozenset({"jitter"})
 
     seconds: Positive = 3 * 84.5 + 68.3
     """Duration of the fastest third's jobs, in seconds; by default that of an AGX board under ``kuiper_hmdb51``."""
