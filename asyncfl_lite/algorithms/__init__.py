@@ -1,8 +1,7 @@
 """Federated learning methods, one module each; importing this package registers them all."""
 
-from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.afl_dw import AFLDW
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, make_algorithm
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext, make_algorithm
 from asyncfl_lite.algorithms.ca2fl import CA2FL
 from asyncfl_lite.algorithms.dd_fedrevive import DDFedRevive
 from asyncfl_lite.algorithms.fadas import FADAS

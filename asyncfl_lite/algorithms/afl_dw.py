@@ -12,8 +12,7 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm
 from asyncfl_lite.simulator.update import Update
 
 

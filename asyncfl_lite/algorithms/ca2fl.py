@@ -11,8 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.simulator.update import Update
 

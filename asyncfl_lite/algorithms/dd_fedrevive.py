@@ -9,8 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher
 from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool
 

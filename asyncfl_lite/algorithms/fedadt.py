@@ -13,8 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.models.descent import Optimiser

@@ -11,8 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.simulator.update import Update
 

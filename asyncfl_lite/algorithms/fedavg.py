@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 
 

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
 from asyncfl_lite.simulator.update import Update
 
 

@@ -14,8 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.losses import between, uncertainty, uncertainty_aware_loss
 from asyncfl_lite.base.errors import ConfigError

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.fedavg import FedAvg
 
 

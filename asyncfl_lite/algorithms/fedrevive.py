@@ -14,8 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher, Teacher
 from asyncfl_lite.algorithms.synthesis import (
     ClassProxies,

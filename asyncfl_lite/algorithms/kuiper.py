@@ -16,8 +16,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.simulator.update import Update
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import get_args
 
-from asyncfl_lite.algorithms.about import Family
-from asyncfl_lite.algorithms.base import Algorithm
+from asyncfl_lite.algorithms.base import Algorithm, Family
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.simulator.scheduling import SCHEDULING
