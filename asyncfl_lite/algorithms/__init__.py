@@ -9,12 +9,11 @@ from asyncfl_lite.algorithms.fedac import FedAC
 from asyncfl_lite.algorithms.fedadt import FedADT
 from asyncfl_lite.algorithms.fedasmu import FedASMU
 from asyncfl_lite.algorithms.fedasync import FedAsync
-from asyncfl_lite.algorithms.fedavg import FedAvg
+from asyncfl_lite.algorithms.fedavg import FedAvg, FedProx
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.algorithms.fedfa import FedFa
 from asyncfl_lite.algorithms.fedopt import FedAdam, FedAvgM
-from asyncfl_lite.algorithms.fedprox import FedProx
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.algorithms.kuiper import KUIPER
 from asyncfl_lite.simulator.update import Update

@@ -12,10 +12,9 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
-from asyncfl_lite.algorithms.mixing import MixingMethod
+from asyncfl_lite.algorithms.mixing import MixingMethod, poly
 from asyncfl_lite.models.descent import Optimiser
 from asyncfl_lite.simulator.update import Update
 
@@ -83,7 +82,7 @@ class FedADT(MixingMethod):
 
     def weight_of(self, update: Update) -> float:
         """Return the mixing weight β for an update, from its staleness."""
-        return staleness.poly(update.staleness)
+        return poly(update.staleness)
 
     def kl_weight(self, version: int) -> float:
         """Return α̃, the weight of the KL term at a version (Eq. 8)."""

@@ -15,8 +15,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
+from asyncfl_lite.algorithms.mixing import poly
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.simulator.update import Update
 
@@ -142,7 +142,7 @@ class KUIPER(Algorithm):
 
     def mixing_weight(self, mean_staleness: float) -> float:
         """Return β_t, the mixing weight of the burst."""
-        return self.settings.mixing * staleness.poly(mean_staleness, self.settings.poly_a)
+        return self.settings.mixing * poly(mean_staleness, self.settings.poly_a)
 
     def flush(self) -> bool:
         """Mix the burst into the global model; return whether it held any updates."""
