@@ -47,7 +47,7 @@ MIXED = [
     {"algorithm": "fedadt", "rounds": 15, "seed": 1, "client_lr": 0.05},
     {"algorithm": "fedrevive", "rounds": 10, "settings": WARM},
     {"algorithm": "fedrevive", "rounds": 10, "settings": WARM, "seed": 1},
-    {"algorithm": "fedrevive", "rounds": 10, "settings": {**WARM, "spike_guard": True}},
+    {"algorithm": "fedrevive", "rounds": 10, "settings": WARM},
     {
         "algorithm": "fedrevive",
         "settings": {**WARM, "nz": 8, "ngf": 4},

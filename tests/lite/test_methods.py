@@ -99,8 +99,7 @@ SWITCHES = {
     "fedadam": {"v0": "zero"},
     "fedecho": {"teacher_avg": "logits", "alpha_scope": "batch", "distill_opt": "adam", "adam_state": "reset",
                 "distill_unit": "epochs", "distill_q": 5, "distill_bn": "frozen"},
-    "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated", "label_draw": "uniform", "t_gen": 10,
-                  "warmup_mode": "authors", "meta": "sgd", "spike_guard": False},
+    "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated", "t_gen": 10},
     "kuiper": {"kuiper_norm": "renorm", "t0_mode": "iteration", "t0": None, "staleness_offset": 0, "acc": "received"},
     "fedadt": {"kl_dir": "forward", "kd_t2": False, "tau_kd": 1},
 }  # fmt: skip

@@ -144,8 +144,8 @@ PAIRS = {(cell.config.task, cell.config.model, cell.config.algorithm, cell.confi
 """One cell for each task with each model, method and start."""
 SMALL = {
     "distill_samples": 4, "distill_q": 1, "distill_batch_size": 2, "num_teachers": 2, "k_kd": 1, "kd_batch_size": 2,
-    "probes": 2, "t_gen": 1, "k_synth": 1, "synth_batch_size": 2, "pool_size": 8, "kd_fraction": 0.5, "queue_length": 2,
-    "freeze_rounds": 0, "synthesis_only_rounds": 0, "adversarial_from": 1, "snippet_count": 4,
+    "t_gen": 1, "k_synth": 1, "synth_batch_size": 2, "kd_fraction": 0.5, "queue_length": 2,
+    "freeze_rounds": 0, "synthesis_only_rounds": 0, "adversarial_from": 1,
 }  # fmt: skip
 """Sizes of methods' own work at the server."""
 SIDE = 32
