@@ -67,19 +67,14 @@ def between(low: float, high: float, share: Tensor) -> Tensor:
     return share * high + (1.0 - share) * low
 
 
-def uncertainty_weight(teacher: Tensor, low: float, high: float, scope: Literal["batch", "sample"] = "batch") -> Tensor:
+def uncertainty_weight(teacher: Tensor, low: float, high: float) -> Tensor:
     """Return FedEcho's mixing weight α (Eq. 4): ``low`` for a certain teacher, ``high`` for a uniform one.
 
     Args:
-        teacher: ``(n, C)`` probabilities.
+        teacher: ``(n, C)`` probabilities; their mean entropy decides.
         low, high: α_min and α_max.
-        scope: ``batch``, one weight from the batch's mean entropy, or ``sample``, one weight per sample.
-
-    Returns:
-        ``()`` or ``(n,)`` weights.
     """
-    share = uncertainty(teacher)
-    return between(low, high, share.mean(-1) if scope == "batch" else share)
+    return between(low, high, uncertainty(teacher).mean(-1))
 
 
 def _uncertainty_aware_gradient(weights: Tensor, logits: Tensor, teacher: Tensor, weight: Tensor | float) -> Tensor:

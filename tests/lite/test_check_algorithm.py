@@ -81,7 +81,7 @@ def test_late_updates_are_late(method, monkeypatch):
         FedBuff(buffer_size=2, bn_mode="freeze", buffer_weight="samples"),
         FedAsync(staleness_function="hinge", rho=0.1),
         ALGORITHMS.get("fedavg")(buffer_size=6),
-        ALGORITHMS.get("fedecho")(buffer_size=2, distill_samples=30, distill_bn="train"),
+        ALGORITHMS.get("fedecho")(buffer_size=2, distill_samples=30),
     ],
     ids=lambda method: f"{method.about.title} {method.buffer_size}",
 )
