@@ -91,8 +91,6 @@ READINGS = [  # a cell, the place and words of a reading in its `ours`, and what
     ("kuiper/fig3b/bias0/kuiper", "initial_settings", "clipped at L2 norm 1", lambda run: run.initialiser.clip == 1),
     ("kuiper/fig3b/bias0/kuiper", "initial_settings", "200 epochs", lambda run: run.initialiser.epochs == 200),
     ("kuiper/fig3b/bias0/kuiper", "t0", "latency threshold", lambda run: run.settings.t0 is None),
-    ("kuiper/fig3b/bias0/kuiper", "t0", "the iteration t", lambda run: run.settings.t0_mode == "iteration"),
-    ("kuiper/fig3b/bias0/kuiper", "settings", "0 for a fresh", lambda run: run.settings.staleness_offset == 0),
     ("kuiper/fig3b/bias0/kuiper", "bn_mode", "as the weights", lambda run: run.bn_mode == "avg"),
     ("kuiper/fig3b/bias0/fedbuff", "settings", "server rate 1", lambda run: run.server_lr == 1),
     ("kuiper/fig3b/bias0/fedbuff", "redispatch", "as soon as they report", lambda run: run.redispatch == "before_agg"),
