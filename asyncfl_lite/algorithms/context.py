@@ -10,11 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.descent import Descended, Descent, Optimiser
-from asyncfl_lite.models.minibatches import Minibatches, SampleSet
-from asyncfl_lite.models.requests import Request, fulfilled_now
+from asyncfl_lite.models.compute import (
+    Answers,
+    Descended,
+    Descent,
+    Minibatches,
+    Optimiser,
+    Request,
+    SampleSet,
+    fulfilled_now,
+)
 from asyncfl_lite.models.vectors import VectorModel
 
 

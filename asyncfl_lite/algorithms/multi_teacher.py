@@ -21,8 +21,7 @@ from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool, cropped_and_mi
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.descent import Optimiser
-from asyncfl_lite.models.minibatches import Minibatches
+from asyncfl_lite.models.compute import Minibatches, Optimiser
 from asyncfl_lite.simulator.update import Update
 
 SPIKE_FACTOR, SPIKE_WINDOW, LOSSES_BEFORE_SPIKES = 3.0, 20, 10

@@ -19,8 +19,8 @@ from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
 from asyncfl_lite.models.base import forward_flop
+from asyncfl_lite.models.images import begin_anew, only_tracks
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
-from asyncfl_lite.models.tracker import begin_anew, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.sources import checksum

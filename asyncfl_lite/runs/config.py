@@ -16,7 +16,7 @@ from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
 from asyncfl_lite.base.devices import AUTO
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings, nested
-from asyncfl_lite.clients.local_training import LocalTraining
+from asyncfl_lite.clients.training import LocalTraining
 from asyncfl_lite.models.base import ModelSpec
 from asyncfl_lite.runs.explained import explained
 from asyncfl_lite.runs.fields import Fields
@@ -31,7 +31,7 @@ from asyncfl_lite.tasks.partitions import PARTITIONS
 
 NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device"}
 """Settings that say how a run is carried out. A device rounds differently, as another machine does; results name it."""
-IN_HASH_IF_SET = {"autocast", "channels_last", "judged_on", "threads", "trouble"}
+IN_HASH_IF_SET = {"judged_on", "threads", "trouble"}
 """Settings that came into the hash after results had been recorded; their defaults leave the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data are stored, not which data they are."""
@@ -257,8 +257,6 @@ class Config(Fields):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             clip=self.client_clip,
-            autocast=self.autocast,
-            channels_last=self.channels_last,
             lr_decay=self.client_lr_decay,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,

@@ -76,10 +76,6 @@ class Fields(Settings):
     cohort: Literal["auto", "on", "off"] = Field(
         default="auto", description="train the jobs in flight in one computation"
     )
-    autocast: bool = Field(default=False, description="compute clients' forward passes in bfloat16 where that is safe")
-    channels_last: bool = Field(
-        default=False, description="keep images in the memory format channels_last when jobs train one by one"
-    )
     device: str = Field(default="cpu", description="torch device; auto means cuda if there is one, else cpu")
     threads: int = Field(
         default=1, ge=1, le=1024, description="number of CPU threads of torch; 1 is fastest for small models"

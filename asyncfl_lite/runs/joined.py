@@ -18,10 +18,10 @@ from asyncfl_lite.base.errors import ConfigError, DataError, shown
 from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import no_global_draws, stream
-from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
+from asyncfl_lite.clients.training import ClientData
 from asyncfl_lite.models.base import initial_model
-from asyncfl_lite.models.requests import Request, fulfilled_now
+from asyncfl_lite.models.compute import Request, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simulation, method_for, servers_own, task_of
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered

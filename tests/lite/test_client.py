@@ -7,17 +7,15 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from asyncfl_lite.clients.training import ClientData, Cohort, LocalTraining, make_optimiser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.func import vmap
 
-from asyncfl_lite.clients.cohort import Cohort
-from asyncfl_lite.clients.local_training import ClientData, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models import CNN, MLP, stacked
-from asyncfl_lite.models.answers import Answers
-from asyncfl_lite.models.requests import fulfilled_now
+from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.stacked import OneByOne, chain_of, stacked_forward
 from asyncfl_lite.models.steps import Adam
 from asyncfl_lite.models.vectors import VectorModel

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from asyncfl_lite.clients.training import Cohort
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from asyncfl_lite import Config, Task, run, run_many, schedule
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
 from asyncfl_lite.runs.records import TABLES
 from asyncfl_lite.runs.run import Run

@@ -7,16 +7,14 @@ import random
 import pandas as pd
 import pytest
 import torch
+from asyncfl_lite.clients.training import Cohort
 from torch import nn
 
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
 from asyncfl_lite.algorithms.losses import cross_entropy
-from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.models.answers import Answers
-from asyncfl_lite.models.descent import Descent, Optimiser
-from asyncfl_lite.models.minibatches import Minibatches
+from asyncfl_lite.models.compute import Answers, Descent, Minibatches, Optimiser
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.lockstep import finish_together

@@ -11,8 +11,8 @@ from torch import nn
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, multi_teacher_loss, uncertainty_aware_loss
 from asyncfl_lite.models import loss_gradients
-from asyncfl_lite.models.loss_gradients import losses_and_gradient
 from asyncfl_lite.models.stacked import outputs_and_backward, stacked_forward
+from asyncfl_lite.models.steps import losses_and_gradient
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.tasks import Task
 

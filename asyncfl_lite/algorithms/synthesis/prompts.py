@@ -13,7 +13,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.embedded import check_takes_embeddings, table_of
+from asyncfl_lite.models.features import check_takes_embeddings, table_of
 from asyncfl_lite.models.vectors import VectorModel
 
 
