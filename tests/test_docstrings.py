@@ -16,7 +16,6 @@ from asyncfl_lite import Config, Task, make_algorithm, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.partitions import PARTITIONS
 from asyncfl_lite.testing import check_algorithm
 
 OPENED_BY_IMPORT = {"asyncfl_lite.__main__", "asyncfl_course.explore.__main__"}
@@ -25,9 +24,9 @@ WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, ch
 """What a learner calls first; each shows how."""
 SHOWN = [
     *(getattr(asyncfl_lite, name) for name in asyncfl_lite.__all__ if name != "__version__"),
-    *(registry.get(name) for registry in (ALGORITHMS, TASKS, DELAYS, PARTITIONS) for name in registry),
+    *(registry.get(name) for registry in (ALGORITHMS, TASKS, DELAYS) for name in registry),
 ]
-"""Public names, methods, tasks, delay laws and partitions: each has an example of its own."""
+"""Public names, methods, tasks and delay laws: each has an example of its own."""
 
 
 def examples() -> list[doctest.DocTest]:

@@ -20,7 +20,7 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.simulation import Train
 from asyncfl_lite.simulator.update import Receipt, Update
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 
 INPUT_SHAPE = (1, 8, 8)
 NUM_CLASSES = 4

@@ -24,7 +24,7 @@ from asyncfl_lite.tasks.images.cifar10_jpeg import CIFAR10JPEG75
 from asyncfl_lite.tasks.images.torchvision_files import read_files
 from asyncfl_lite.tasks.images.torchvision_images import CIFAR10, CIFAR100, MNIST, STL10, FashionMNIST
 from asyncfl_lite.tasks.show import describe
-from asyncfl_lite.tasks.subsets import balanced
+from asyncfl_lite.tasks.task import balanced
 
 RNG = np.random.default_rng
 SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()

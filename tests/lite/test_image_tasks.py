@@ -16,7 +16,7 @@ from asyncfl_lite.tasks.images.overlaid import OverlaidMNIST, OverlaidPairs100
 from asyncfl_lite.tasks.images.packaged import PairDigits100, digits_images, mnist_images, split
 from asyncfl_lite.tasks.images.spoiling import Spoiling
 from asyncfl_lite.tasks.images.writers import Writers, thickened
-from asyncfl_lite.tasks.subsets import balanced
+from asyncfl_lite.tasks.task import balanced
 
 RNG = np.random.default_rng
 
