@@ -23,7 +23,7 @@ from asyncfl_lite.models.weights import digest_of as weights_digest
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.task import stored
+from asyncfl_lite.tasks.arrays import stored
 
 OWN = "own data"
 """Name of the kind of data in a user's own task; other kinds are named after groups of settings."""

@@ -1,4 +1,4 @@
-"""One set of samples of users' own data, in whatever form it comes: one rule for labels, and one for inputs."""
+"""Arrays of inputs and of labels: one rule for each, in whatever form users' own data or files hold them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from mmap import mmap
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -486,3 +487,48 @@ def _common(images: Sequence[Image]) -> str:
     """Return the mode that holds all of several images; transparency counts where some pixel is transparent."""
     clear = (np.asarray(image.convert("RGBA"))[..., 3].min() < BYTE for image in images if depth_of(image) == "RGBA")
     return "RGBA" if any(clear) else "RGB"
+
+
+def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np.ndarray:
+    """Return the sorted indices of ``count`` samples, balanced over classes, always the same ones.
+
+    The samples of a smaller count are among those of a larger one. If a class runs out, other classes fill the rest.
+
+    Args:
+        labels: ``(n,)`` labels.
+        count: number of samples; None for all.
+        what: name of the setting that gives ``count``, for the error message.
+
+    Raises:
+        DataError: when there are fewer samples.
+    """
+    if count is None:
+        return np.arange(len(labels))
+    if count > len(labels):
+        raise DataError(f"{what}: must be at most {len(labels)}, got {count}")
+    shuffled = np.random.default_rng(0).permutation(len(labels))
+    turn = np.empty(len(labels), dtype=np.int64)  # a sample's number among those of its class
+    for label in np.unique(labels):
+        own = shuffled[labels[shuffled] == label]
+        turn[own] = np.arange(len(own))
+    return np.sort(shuffled[np.argsort(turn[shuffled], kind="stable")[:count]])
+
+
+def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:
+    """Check that there is one label per sample, and that each is from 0 to ``classes`` - 1.
+
+    Raises:
+        DataError: if not; the message names the file and says what is allowed.
+    """
+    if len(labels) != samples or not samples:
+        raise DataError(f"{path}: must have a label for each sample, at least 1, has {len(labels)} for {samples}")
+    low, high = int(labels.min()), int(labels.max())
+    if low < 0 or high >= classes:
+        raise DataError(f"{path}: labels must be 0 to {classes - 1}, got {low if low < 0 else high}")
+
+
+def stored(values: torch.Tensor | np.ndarray) -> torch.Tensor | np.ndarray:
+    """Return what is in memory of a tensor whose numbers are repeated, as by ``expand``; others as they are."""
+    if not isinstance(values, torch.Tensor) or 0 not in values.stride():
+        return values
+    return values[tuple(slice(0, 1 if stride == 0 else None) for stride in values.stride())]

@@ -15,6 +15,8 @@ from asyncfl_lite.base.errors import DataError, reason, shown
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.tasks.arrays import Labels, Samples, check_columns, inputs_of, listed, owners_of, private, samples_of
 
+OWN = "own"
+"""Name of the server's unlabelled inputs that come with users' own data."""
 AUGMENTED = 6
 """Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 SEEN = 100
@@ -26,53 +28,22 @@ LEAST = 16
 LOOKED_AT = 200_000
 """About the largest number of numbers that are looked at in all sets together, if :data:`LEAST` samples of each do not
 have more."""
-MOST_TOLD = 3
-"""Largest number of sets that a warning names."""
 ALMOST_ALL = (0.1, 0.9)
 """Quantiles between which most samples lie."""
 
 
-class Checked(NamedTuple):
-    """Users' own data, checked and ready for training.
-
-    Attributes:
-        train, test: inputs ``(n, …)``, float32 or int64, and labels ``(n,)`` int64.
-        num_classes: number of classes C.
-        class_names: C names, or none.
-        vocabulary: number of tokens; None unless inputs are token ids.
-    """
-
-    train: tuple[Tensor, Tensor]
-    test: tuple[Tensor, Tensor]
-    num_classes: int
-    class_names: tuple[str, ...]
-    vocabulary: int | None
-
-
-class ByClient(NamedTuple):
-    """All clients' data.
-
-    Attributes:
-        names: the clients' names, in order.
-        training, testing: the sets of samples.
-        owners: ``(n,)`` int64 index of each training sample's client.
-        test_owners: ``(m,)`` int64 index of each test sample's client, -1 if it belongs to no client; None if no test
-            sample belongs to a client.
-    """
-
-    names: tuple[str, ...]
-    training: list[Samples]
-    testing: list[Samples]
-    owners: np.ndarray
-    test_owners: np.ndarray | None
-
-
-def by_client(clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], test: Sequence[Any] | None) -> ByClient:
+def by_client(
+    clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], test: Sequence[Any] | None
+) -> tuple[tuple[str, ...], list[Samples], list[Samples], np.ndarray, np.ndarray | None]:
     """Check the data of each client, in its name.
 
     Args:
         clients: ``(inputs, labels)`` or ``(inputs, labels, test_inputs, test_labels)`` of each client, perhaps by name.
         test: ``(inputs, labels)`` that belong to no client, or None.
+
+    Returns:
+        The clients' names, the training and the test sets, and the ``(n,)`` and ``(m,)`` int64 index of each training
+        and test sample's client. A test sample that belongs to no client has -1; if all are so, the latter is None.
 
     Raises:
         DataError: when a client's data do not fit (the message names the client), or there is nothing to test on.
@@ -102,11 +73,10 @@ def by_client(clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], te
             "test_labels)"
         )
     test_owners = _repeated(tested, testing) if tested != [-1] else None
-    return ByClient(names, training, testing, _repeated(range(len(names)), training), test_owners)
+    return names, training, testing, _repeated(range(len(names)), training), test_owners
 
 
 def _check_parts(whose: str, parts: Any, lengths: tuple[int, ...]) -> None:
-    """Raise an error unless a client gives as many things as it should."""
     allowed = "(inputs, labels)" + " or (inputs, labels, test_inputs, test_labels)" * (4 in lengths)
     if not isinstance(parts, tuple | list) or len(parts) not in lengths:
         found = f"{len(parts)} parts" if isinstance(parts, tuple | list) else shown(type(parts).__name__)
@@ -118,60 +88,81 @@ def _repeated(indices: Sequence[int], parts: Sequence[Samples]) -> np.ndarray:
     return np.repeat(np.array(indices, dtype=np.int64), [len(part.labels.numbers) for part in parts])
 
 
-def checked(
+def fields_of(
     training: Sequence[Samples],
     testing: Sequence[Samples],
+    *,
+    unlabelled: Any = None,
+    owners: Any = None,
     num_classes: int | None = None,
     class_names: Sequence[str] = (),
     vocabulary: int | None = None,
-) -> Checked:
-    """Compare all sets, and join them to tensors that can be trained on; the user's own tensors stay as they are.
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
+) -> dict[str, Any]:
+    """Compare all sets of samples, and return the fields of their task; the user's own tensors stay as they are.
+
+    Args:
+        training, testing: the sets, which :meth:`~asyncfl_lite.tasks.task.Task.from_clients` has several of.
+        unlabelled, owners, num_classes, class_names, vocabulary, augment: as in
+            :meth:`~asyncfl_lite.tasks.task.Task.from_tensors`.
 
     Raises:
         DataError: when the sets do not fit together; the message names the set and, if possible, says what to write.
     """
     sets = [*training, *testing]
+    first = training[0]
     for one in sets:
         count, answers = len(one.inputs), len(one.labels.numbers)
         if count != answers or (not count and len(sets) == 2):
             raise DataError(
                 f"{one.named('inputs')}: must be as many as labels and at least 1, got {count} and {answers}"
             )
-        if one.columns != training[0].columns:
-            check_columns(one.named("inputs"), one.columns, training[0].columns, one.columns)
-        _check_like(one.named("inputs"), one.inputs, training[0].named("inputs"), training[0].inputs)
+        if one.columns != first.columns:
+            check_columns(one.named("inputs"), one.columns, first.columns, one.columns)
+        _check_like(one.named("inputs"), one.inputs, first.named("inputs"), first.inputs)
     for name, some in (("clients", training), ("test", testing)):
         if not any(len(one.inputs) for one in some):
             raise DataError(f"{name}: must have at least 1 sample, got none")
-    numbers, names = numbered(training, testing, names_of(class_names))
+    numbers, names = _numbered(training, testing, _names_of(class_names))
     known = list(zip((one.named("labels") for one in sets), numbers, strict=True))
-    count = count_classes(known, num_classes, names)
-    check_scales([(one.named("inputs"), one.inputs) for one in sets], training[0].columns)
+    count = _count_classes(known, num_classes, names)
+    _check_scales([(one.named("inputs"), one.inputs) for one in sets], first.columns)
     labels, test_labels = (
         torch.from_numpy(np.concatenate(some)) for some in (numbers[: len(training)], numbers[len(training) :])
     )
-    say_what_nothing_trains(labels, test_labels, names)
-    inputs, test_inputs = (joined([one.inputs for one in some], some[0].is_fresh) for some in (training, testing))
+    _warn_of_untrained_classes(labels, test_labels, names)
+    inputs, test_inputs = (_joined([one.inputs for one in some], some[0].is_fresh) for some in (training, testing))
     tokens = None if inputs.is_floating_point() else _count_tokens(inputs, test_inputs, vocabulary)
-    return Checked((inputs, labels), (test_inputs, test_labels), count, names, tokens)
+    if owners is not None:
+        owners = _numbered_owners(owners, inputs, compare=len(training) == 1)
+    check_augment(augment, inputs)
+    sets_of_the_server = {} if unlabelled is None else {OWN: _server_set(unlabelled, inputs, first.columns, tokens)}
+    return {
+        "inputs": inputs,
+        "labels": labels,
+        "test_inputs": test_inputs,
+        "test_labels": test_labels,
+        "num_classes": count,
+        "unlabelled": sets_of_the_server,
+        "owners": owners,
+        "vocabulary": tokens,
+        "class_names": names,
+        "augment": augment,
+    }
 
 
-def joined(inputs: Sequence[Tensor], is_fresh: bool = False) -> Tensor:
-    """Return checked inputs in one tensor, float32 or int64, in memory that nobody else holds.
+def _joined(inputs: Sequence[Tensor], is_fresh: bool) -> Tensor:
+    """Return ``(n, …)`` inputs of several sets in one tensor, float32 or int64, in memory that nobody else holds.
 
-    This is the only copy that is made of them, and the one in which their numbers change their type.
-
-    Args:
-        inputs: ``(n, …)`` inputs of each set.
-        is_fresh: whether nobody else holds their memory, so that a single one needs no copy.
+    This is the only copy that is made of them; a single set in memory that ``is_fresh`` needs none.
     """
     first = inputs[0]
     kind = torch.float32 if first.is_floating_point() else torch.int64
     if len(inputs) == 1 and is_fresh:
         return first.to(kind).contiguous()
     whole = torch.empty(sum(map(len, inputs)), *first.shape[1:], dtype=kind)
-    for place, some in zip(whole.split([len(some) for some in inputs]), inputs, strict=True):
-        place.copy_(some)
+    for part, some in zip(whole.split([len(some) for some in inputs]), inputs, strict=True):
+        part.copy_(some)
     return whole
 
 
@@ -199,19 +190,8 @@ def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int
     return int(given or highest + 1)
 
 
-def numbered_owners(owners: Any, inputs: Tensor, compare: bool = True) -> np.ndarray | None:
-    """Return the ``(n,)`` owners of samples as numbers, even if they are words; None if there are no owners.
-
-    Args:
-        owners: the owners.
-        inputs: ``(n, …)`` the samples' inputs.
-        compare: whether to compare the scales of the owners' inputs.
-
-    Raises:
-        DataError: when there is not one owner for each of the inputs, or an owner's inputs are on another scale.
-    """
-    if owners is None:
-        return None
+def _numbered_owners(owners: Any, inputs: Tensor, compare: bool) -> np.ndarray:
+    """Return the ``(n,)`` owners of samples as numbers, even if they are words; perhaps compare their scales."""
     given = owners_of(owners, len(inputs))
     numbers = np.unique(given, return_inverse=True)[1].astype(np.int64) if given.dtype.kind == "U" else given.copy()
     if not compare or not inputs.is_floating_point():
@@ -219,7 +199,7 @@ def numbered_owners(owners: Any, inputs: Tensor, compare: bool = True) -> np.nda
     order = np.argsort(numbers, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
     some = [rows[:: max(1, len(rows) // SEEN)] for rows in groups]
-    check_scales([(f"inputs of owner {given[rows[0]].item()!r}", inputs[torch.from_numpy(rows)]) for rows in some])
+    _check_scales([(f"inputs of owner {given[rows[0]].item()!r}", inputs[torch.from_numpy(rows)]) for rows in some])
     return numbers
 
 
@@ -251,43 +231,34 @@ def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, i
         raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
 
 
-def first_of(unlabelled: Any, name: str, like: Samples, data: Checked) -> Callable[[int, np.random.Generator], Tensor]:
-    """Return an unlabelled set that draws from ``unlabelled``, each input at most once.
+def _server_set(
+    unlabelled: Any, inputs: Tensor, columns: tuple[Hashable, ...], vocabulary: int | None
+) -> Callable[[int, np.random.Generator], Tensor]:
+    """Return an unlabelled set that draws from the user's ``(u, …)`` inputs, each at most once.
 
-    Args:
-        unlabelled: ``(u, …)`` inputs.
-        name: name of the set.
-        like: training samples, whose columns the inputs must have.
-        data: the task's data.
-
-    Raises:
-        DataError: when the inputs are not as those of the training samples.
+    They must be like the training samples, whose inputs, columns and vocabulary are given.
     """
     unlabelled, is_private = private(unlabelled)
-    tensor, columns = inputs_of("unlabelled", unlabelled, like.columns)
-    _check_like("unlabelled", tensor, "inputs", data.train[0])
-    if data.vocabulary is not None and tensor.numel() and tensor.max() >= data.vocabulary:
-        raise DataError(f"unlabelled: must be token ids below {data.vocabulary}, got {int(tensor.max())}")
-    check_scales([("inputs", data.train[0]), ("unlabelled", tensor)], columns)
-    inputs = joined([tensor], is_private or bool(columns))
+    tensor, columns = inputs_of("unlabelled", unlabelled, columns)
+    _check_like("unlabelled", tensor, "inputs", inputs)
+    if vocabulary is not None and tensor.numel() and tensor.max() >= vocabulary:
+        raise DataError(f"unlabelled: must be token ids below {vocabulary}, got {int(tensor.max())}")
+    _check_scales([("inputs", inputs), ("unlabelled", tensor)], columns)
+    whole = _joined([tensor], is_private or bool(columns))
 
     def draw(count: int, rng: np.random.Generator) -> Tensor:
-        if count > len(inputs):
+        if count > len(whole):
             warnings.warn(
-                f"distill_samples: the set {name!r} has {len(inputs)}, which are all used in place of {count}",
+                f"distill_samples: the set {OWN!r} has {len(whole)}, which are all used in place of {count}",
                 stacklevel=2,
             )
-        return inputs[torch.from_numpy(rng.permutation(len(inputs))[:count])]
+        return whole[torch.from_numpy(rng.permutation(len(whole))[:count])]
 
     return draw
 
 
-def names_of(given: Any) -> tuple[str, ...]:
-    """Return the class names that a user gives, in the order of the classes.
-
-    Raises:
-        DataError: for what has no order of its own, and for names that are given twice.
-    """
+def _names_of(given: Any) -> tuple[str, ...]:
+    """Return the class names that a user gives, in the order of the classes."""
     if given is None:
         return ()
     if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
@@ -298,20 +269,13 @@ def names_of(given: Any) -> tuple[str, ...]:
     return names
 
 
-def numbered(
+def _numbered(
     training: Sequence[Samples], testing: Sequence[Samples], given: tuple[str, ...]
 ) -> tuple[list[np.ndarray], tuple[str, ...]]:
     """Number the classes of all sets alike, by their names where they have some.
 
-    Args:
-        training, testing: the sets of samples.
-        given: names of the classes as the user gives them, in order; or none.
-
-    Returns:
-        The int64 labels of each set, training sets first, and the classes' names.
-
-    Raises:
-        DataError: for names that differ, and for words in one set and numbers in another.
+    ``given`` are the classes' names as the user gives them, in order; or none. The result holds the int64 labels of
+    each set, training sets first, and the classes' names.
     """
     sets = [*training, *testing]
     named = [one for one in sets if one.labels.classes]
@@ -342,18 +306,14 @@ def _by_name(one: Samples, names: tuple[str, ...], whose: str) -> np.ndarray:
         return numbers
     if len(set(classes)) < len(classes):
         raise DataError(f"{one.named('labels')}: must have classes of different names, got {listed(sorted(classes))}")
-    index = {name: place for place, name in enumerate(names)}
+    index = {name: number for number, name in enumerate(names)}
     if unknown := [classes[number] for number in np.unique(numbers) if classes[number] not in index]:
         raise DataError(f"{one.named('labels')}: must be of {whose} {listed(names)}, got {shown(unknown[0])}")
     return np.array([index.get(name, -1) for name in classes], np.int64)[numbers]
 
 
 def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
-    """Return a set whose labels are numbers without names, with the names of the other sets' classes.
-
-    Raises:
-        DataError: if other sets have words, or fewer classes.
-    """
+    """Return a set whose labels are numbers without names, with the names of the other sets' classes."""
     mine, other = one.named("labels"), named[0].named("labels")
     numbers, classes = one.labels.numbers, named[0].labels.classes
     if not len(numbers):
@@ -367,7 +327,7 @@ def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
             f"{numbers.max()}"
         )
     warnings.warn(
-        f"{mine}: come without names of classes, so 0, 1, … are taken as {listed(classes)} of {other}", stacklevel=6
+        f"{mine}: come without names of classes, so 0, 1, … are taken as {listed(classes)} of {other}", stacklevel=5
     )
     return one._replace(labels=Labels(numbers, classes, declared=True))
 
@@ -390,17 +350,8 @@ def _key(name: str) -> object:
         return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
-def count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, names: tuple[str, ...]) -> int:
-    """Return the number of classes: as given, or from the names, or from the labels, which must not skip any.
-
-    Args:
-        sets: name and int64 labels of each set of samples.
-        given: the number of classes as the user gives it, or None.
-        names: names of the classes, or none.
-
-    Raises:
-        DataError: when the labels do not fit; the message names the set.
-    """
+def _count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, names: tuple[str, ...]) -> int:
+    """Return the number of classes: as given, or from the names, or from the labels, which must not skip any."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1):
         raise DataError(f"num_classes: must be a whole number of at least 1, got {shown(given)}")
     if given is not None and names and given != len(names):
@@ -437,7 +388,7 @@ def _check_first(sets: Sequence[tuple[str, np.ndarray]], highest: int) -> None:
         )
 
 
-def say_what_nothing_trains(labels: Tensor, test_labels: Tensor, names: tuple[str, ...]) -> None:
+def _warn_of_untrained_classes(labels: Tensor, test_labels: Tensor, names: tuple[str, ...]) -> None:
     """Warn of classes in the test set without training samples, which a model can only guess."""
     only_tested = sorted(set(test_labels.tolist()) - set(labels.tolist()))
     if only_tested:
@@ -446,26 +397,19 @@ def say_what_nothing_trains(labels: Tensor, test_labels: Tensor, names: tuple[st
         warnings.warn(
             f"test_labels: {count} of {len(test_labels)} are of classes that no training label has ({told}); "
             "nothing is learned of these, so accuracy is lower by them",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
-def check_scales(sets: Sequence[tuple[str, Tensor]], columns: Sequence[Hashable] = ()) -> None:
-    """Compare the scales of sets of samples: those of training and test, and of each client.
+def _check_scales(sets: Sequence[tuple[str, Tensor]], columns: Sequence[Hashable] = ()) -> None:
+    """Compare the scales of sets of ``(n, …)`` inputs, such as those of each client; token ids are not compared.
 
     A set whose samples almost all are at least :data:`FACTOR` times as large as those of the usual set is refused,
     and so is one whose samples are that small. If this holds only for one column of several, a warning says so,
     because clients may differ in one respect. A warning names sets whose inputs are all the same number.
-
-    Args:
-        sets: name and ``(n, …)`` inputs of each set; token ids are not compared.
-        columns: names of the inputs' columns, if they have some.
-
-    Raises:
-        DataError: for a set on another scale; the message names both sets and their ranges.
     """
     real = [(name, inputs) for name, inputs in sets if inputs.is_floating_point() and inputs.numel() >= LEAST]
-    known = [_Scale(name, inputs, *_quantiles(inputs, LOOKED_AT // len(real))) for name, inputs in real]
+    known = [_scale(name, inputs, LOOKED_AT // len(real)) for name, inputs in real]
     if len(known) < 2:
         return
     for row, _, usual in _odd([one.samples for one in known])[:1]:
@@ -482,37 +426,30 @@ def check_scales(sets: Sequence[tuple[str, Tensor]], columns: Sequence[Hashable]
         spans = f"{_span(one.inputs[:, column])}, and that of {other.name} from {_span(other.inputs[:, column])}"
         more = f" ({len(odd) - 1} more are like this)" * (len(odd) > 1)
         warnings.warn(
-            f"{one.name}: column {which!r} goes from {spans}; if the units differ, convert them{more}", stacklevel=5
+            f"{one.name}: column {which!r} goes from {spans}; if the units differ, convert them{more}", stacklevel=4
         )
     constant = [one.name for one in known if np.ptp(one.samples) == 0 and torch.equal(*one.inputs.aminmax())]
     if constant and len(constant) < len(known):
-        told = ", ".join(constant[:MOST_TOLD])
-        warnings.warn(f"{told}: all numbers are the same, so nothing can be learned of them", stacklevel=5)
+        told = ", ".join(constant[:3])
+        warnings.warn(f"{told}: all numbers are the same, so nothing can be learned of them", stacklevel=4)
 
 
 class _Scale(NamedTuple):
-    """How large a set's inputs are.
-
-    Attributes:
-        name, inputs: the set.
-        samples: ``(2, 1)`` quantiles of the samples' largest absolute values.
-        columns: ``(2, columns)`` quantiles of the absolute values in each column; None for other shapes, or if there
-            are few samples.
-    """
-
     name: str
     inputs: Tensor
     samples: np.ndarray
+    """``(2, 1)`` quantiles of the samples' largest absolute values."""
     columns: np.ndarray | None
+    """``(2, columns)`` quantiles of the absolute values in each column; None for other shapes and few samples."""
 
 
-def _quantiles(inputs: Tensor, most: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return a set's ``samples`` and ``columns``, from about ``most`` numbers of evenly chosen samples."""
+def _scale(name: str, inputs: Tensor, most: int) -> _Scale:
+    """Return how large a set's inputs are, from about ``most`` numbers of evenly chosen samples."""
     rows = max(LEAST, most // inputs[0].numel())
     few = inputs[:: max(1, len(inputs) // rows)].flatten(1).abs().float().numpy()
     samples = np.quantile(few.max(1, keepdims=True), ALMOST_ALL, axis=0)
     by_column = inputs.dim() == 2 and inputs.shape[1] > 1 and len(few) >= LEAST
-    return samples, np.quantile(few, ALMOST_ALL, axis=0) if by_column else None
+    return _Scale(name, inputs, samples, np.quantile(few, ALMOST_ALL, axis=0) if by_column else None)
 
 
 def _odd(sizes: Sequence[np.ndarray]) -> list[tuple[int, int, int]]:

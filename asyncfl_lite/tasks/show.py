@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,19 +16,15 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from asyncfl_lite.base.style import NEUTRAL, use_style
-from asyncfl_lite.tasks.task import TASKS, Task, balanced
+from asyncfl_lite.tasks.arrays import balanced
 
+Task = Any
+"""A task; its class imports this module."""
 Parts = Sequence[np.ndarray]
 """Client -> ``(n_i,)`` indices of its samples in the task's training set."""
 
 COLUMNS = 5
 """Images per row of the figure."""
-
-
-def title(task: Task) -> str:
-    """Return a task's display title, with the data set that it stands in for, if any."""
-    name = getattr(TASKS.get(task.name), "title", task.name) if task.name in TASKS else task.name
-    return f"{name}, stand-in for {task.stands_in_for}" if task.stands_in_for else name
 
 
 def describe(task: Task, parts: Parts | None = None) -> str:
@@ -57,7 +54,7 @@ def describe(task: Task, parts: Parts | None = None) -> str:
     }
     told = [(key, textwrap.wrap(value, 96)) for key, value in facts.items() if value]
     lines = [f"  {key if not more else '':<11} {line}" for key, value in told for more, line in enumerate(value)]
-    return "\n".join([title(task), *lines])
+    return "\n".join([task.title, *lines])
 
 
 def _labels_in_words(task: Task) -> str:
@@ -110,7 +107,7 @@ def show(task: Task, parts: Parts | None = None) -> Figure:
     """
     use_style()
     figure = plt.figure(figsize=(7.0 if parts is None else 12.0, 4.6), layout="constrained")
-    figure.suptitle(title(task), x=0.01, ha="left", fontsize=12)
+    figure.suptitle(task.title, x=0.01, ha="left", fontsize=12)
     if parts is None:
         _draw_examples(task, figure)
     else:

@@ -7,7 +7,6 @@ import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,9 +22,9 @@ from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.loss_gradients import cross_entropy_gradient, has_gradient
 from asyncfl_lite.models.vectors import batch_sizes
-from asyncfl_lite.tasks.arrays import Samples, check_rows, samples_of
+from asyncfl_lite.tasks.arrays import check_rows, samples_of
 from asyncfl_lite.tasks.datasets import Named, read
-from asyncfl_lite.tasks.own import by_client, check_augment, checked, first_of, numbered_owners
+from asyncfl_lite.tasks.own import OWN, by_client, fields_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,8 +34,6 @@ TASKS: Registry[Settings] = Registry("task")
 
 UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
 """A function ``(count, rng) -> (count, …)`` that draws inputs like the task's own."""
-OWN = "own"
-"""Name of the server's unlabelled inputs that come with users' own data."""
 USUAL_SETS = ("cross", "natural", "synthetic")
 """Names of unlabelled sets that methods use by default on tasks with several kinds."""
 
@@ -159,10 +156,9 @@ class Task:
         training = samples_of("", inputs, labels)
         testing = samples_of("test_", test_inputs, test_labels, training)
         check_rows("owners", inputs, owners)
-        return cls._of_samples(
+        fields = fields_of(
             [training],
             [testing],
-            name=name,
             unlabelled=unlabelled,
             owners=owners,
             num_classes=num_classes,
@@ -170,6 +166,7 @@ class Task:
             vocabulary=vocabulary,
             augment=augment,
         )
+        return cls(name, **fields)
 
     @classmethod
     def from_dataset(
@@ -209,7 +206,7 @@ class Task:
         """
         training, columns = read("", train, inputs, labels)
         testing, _ = read("test_", test, inputs, labels, columns)
-        return cls._of_samples([training], [testing], name=name, **more)
+        return cls(name, **fields_of([training], [testing], **more))
 
     @classmethod
     def from_clients(
@@ -251,38 +248,8 @@ class Task:
         [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
         """
         names, training, testing, owners, test_owners = by_client(clients, test)
-        task = cls._of_samples(training, testing, name=name, owners=owners, **more)
-        return replace(task, clients=names, test_owners=test_owners)
-
-    @classmethod
-    def _of_samples(
-        cls,
-        training: Sequence[Samples],
-        testing: Sequence[Samples],
-        *,
-        name: str,
-        unlabelled: Any = None,
-        owners: Any = None,
-        num_classes: int | None = None,
-        class_names: Sequence[str] = (),
-        vocabulary: int | None = None,
-        augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
-    ) -> Self:
-        """Make a task from sets of samples, whichever way they came; arguments are as in :meth:`from_tensors`."""
-        data = checked(training, testing, num_classes, class_names, vocabulary)
-        owners = numbered_owners(owners, data.train[0], compare=len(training) == 1)
-        check_augment(augment, data.train[0])
-        return cls(
-            name,
-            *data.train,
-            *data.test,
-            data.num_classes,
-            unlabelled={} if unlabelled is None else {OWN: first_of(unlabelled, OWN, training[0], data)},
-            owners=owners,
-            vocabulary=data.vocabulary,
-            class_names=data.class_names,
-            augment=augment,
-        )
+        fields = fields_of(training, testing, owners=owners, **more)
+        return cls(name, **fields, clients=names, test_owners=test_owners)
 
     def __init_subclass__(cls) -> None:
         # otherwise `dataclass` makes a __repr__ that shows all tensors
@@ -330,6 +297,12 @@ class Task:
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input."""
         return tuple(self.inputs.shape[1:])
+
+    @property
+    def title(self) -> str:
+        """Display title, with the data set that the task stands in for, if any."""
+        name = getattr(TASKS.get(self.name), "title", self.name) if self.name in TASKS else self.name
+        return f"{name}, stand-in for {self.stands_in_for}" if self.stands_in_for else name
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
         """Describe the task in words: data, sizes, metric, licence and, given clients' ``parts``, the clients."""
@@ -491,48 +464,3 @@ class TaskSource(Settings):
             DataError: when the data are not available.
             MissingLibraryError: when an optional library that provides them is not installed.
         """
-
-
-def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np.ndarray:
-    """Return the sorted indices of ``count`` samples, balanced over classes, always the same ones.
-
-    The samples of a smaller count are among those of a larger one. If a class runs out, other classes fill the rest.
-
-    Args:
-        labels: ``(n,)`` labels.
-        count: number of samples; None for all.
-        what: name of the setting that gives ``count``, for the error message.
-
-    Raises:
-        DataError: when there are fewer samples.
-    """
-    if count is None:
-        return np.arange(len(labels))
-    if count > len(labels):
-        raise DataError(f"{what}: must be at most {len(labels)}, got {count}")
-    shuffled = np.random.default_rng(0).permutation(len(labels))
-    turn = np.empty(len(labels), dtype=np.int64)  # a sample's number among those of its class
-    for label in np.unique(labels):
-        own = shuffled[labels[shuffled] == label]
-        turn[own] = np.arange(len(own))
-    return np.sort(shuffled[np.argsort(turn[shuffled], kind="stable")[:count]])
-
-
-def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:
-    """Check that there is one label per sample, and that each is from 0 to ``classes`` - 1.
-
-    Raises:
-        DataError: if not; the message names the file and says what is allowed.
-    """
-    if len(labels) != samples or not samples:
-        raise DataError(f"{path}: must have a label for each sample, at least 1, has {len(labels)} for {samples}")
-    low, high = int(labels.min()), int(labels.max())
-    if low < 0 or high >= classes:
-        raise DataError(f"{path}: labels must be 0 to {classes - 1}, got {low if low < 0 else high}")
-
-
-def stored(values: torch.Tensor | np.ndarray) -> torch.Tensor | np.ndarray:
-    """Return what is in memory of a tensor whose numbers are repeated, as by ``expand``; others as they are."""
-    if not isinstance(values, torch.Tensor) or 0 not in values.stride():
-        return values
-    return values[tuple(slice(0, 1 if stride == 0 else None) for stride in values.stride())]

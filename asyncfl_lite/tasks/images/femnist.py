@@ -20,9 +20,10 @@ from pydantic import Field
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.files import DAMAGE, data_folder, data_places, reading, text_of
 from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.tasks.arrays import balanced, check_labels
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled
-from asyncfl_lite.tasks.task import TASKS, balanced, check_labels
+from asyncfl_lite.tasks.task import TASKS
 
 NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
 """Class names in LEAF's order, which the parquet copy keeps."""
