@@ -96,11 +96,7 @@ def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = Non
 
 
 def check_rows(name: str, inputs: Any, values: Any) -> None:
-    """Raise an error if pandas' inputs and labels (or owners) name the same rows in different orders.
-
-    Raises:
-        DataError: if they do, since rows are matched by their order.
-    """
+    """Raise an error if pandas' inputs and labels (or owners) name the same rows, but in another order."""
     rows = [one.index for one in (inputs, values) if hasattr(one, "iloc")]
     if len(rows) == 2 and not rows[0].equals(rows[1]) and set(rows[0]) == set(rows[1]):
         raise DataError(
@@ -170,18 +166,18 @@ def array_of(name: str, values: Any) -> np.ndarray:
     Raises:
         DataError: for missing values, for words beside numbers, and for other objects.
     """
-    check_dense(name, values)
+    _check_dense(name, values)
     if isinstance(values, Tensor):
         values = values.detach().cpu()
         values = (values.double() if values.is_floating_point() else values).numpy()
     try:
-        array = np.asarray(values) if hasattr(values, "__array__") else flat(values)
-        array = flat(array) if array.dtype.kind == "O" and array.ndim == 1 else array
+        array = np.asarray(values) if hasattr(values, "__array__") else _flat(values)
+        array = _flat(array) if array.dtype.kind == "O" and array.ndim == 1 else array
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{name}: must be a tensor or an array of numbers ({reason(error)})") from None
     if array.ndim != 1:
         return array
-    lacking = np.flatnonzero([is_missing(value) for value in array] if array.dtype.kind in "OU" else array != array)
+    lacking = np.flatnonzero([_is_missing(value) for value in array] if array.dtype.kind in "OU" else array != array)
     if len(lacking):
         raise DataError(f"{name}: lacks {len(lacking)} of {len(array)}, such as that of sample {lacking[0]}")
     if array.dtype.kind != "O":
@@ -195,7 +191,7 @@ def array_of(name: str, values: Any) -> np.ndarray:
     return array.astype(str) if words else np.array(array.tolist())
 
 
-def is_missing(value: object) -> bool:
+def _is_missing(value: object) -> bool:
     """Return True for None, NaN, pandas' NA and NaT, and for words that are blank or stand for these."""
     if isinstance(value, str):
         return not value.strip() or value in WORDS_FOR_NOTHING
@@ -205,12 +201,8 @@ def is_missing(value: object) -> bool:
         return True
 
 
-def check_dense(name: str, values: Any) -> None:
-    """Raise an error for sparse and nested tensors, and for SciPy's sparse matrices.
-
-    Raises:
-        DataError: for these; the message says how to make them dense.
-    """
+def _check_dense(name: str, values: Any) -> None:
+    """Raise an error for tensors and arrays that are sparse, nested, masked or without plain numbers."""
     if isinstance(values, Tensor) and values.is_nested:
         raise DataError(f"{name}: must be samples of one shape, got a nested tensor; pad them to one shape")
     if isinstance(values, Tensor) and values.layout != torch.strided:
@@ -225,7 +217,7 @@ def check_dense(name: str, values: Any) -> None:
         raise DataError(f"{name}: must not lack values, got {int(np.ma.getmaskarray(values).sum())} that are masked")
 
 
-def flat(values: Iterable[Any]) -> np.ndarray:
+def _flat(values: Iterable[Any]) -> np.ndarray:
     """Return a sequence of values as an array of objects, or with more dimensions if they are not single values."""
     if isinstance(values, str | Mapping | Set):
         raise TypeError(f"it is a {type(values).__name__}, not a sequence")
@@ -333,32 +325,26 @@ def numbers_of_columns(name: str, columns: Sequence[Hashable], read: Callable[[H
         values = read(column)
         if hasattr(values, "columns"):
             raise DataError(f"{name}: several columns are named {column!r}")
-        numbers = _column(name, column, values)
+        numbers = array_of(f"{name}: column {column!r}", values)
+        kind = getattr(values, "dtype", numbers.dtype)
+        if numbers.ndim != 1:
+            raise DataError(f"{name}: column {column!r} must be one number per row, got shape {numbers.shape[1:]}")
+        if numbers.dtype.kind not in "biuf" or hasattr(kind, "categories"):
+            raise DataError(
+                f"{name}: column {column!r} holds no numbers but {kind}; name the columns to take, or write "
+                f"pd.get_dummies(table, columns=[{column!r}])"
+            )
+        if len(numbers):
+            _check_range(f"{name}: column {column!r}", numbers.min(keepdims=True), numbers.max(keepdims=True))
         if not index:
             whole = torch.empty(len(numbers), len(columns))
         whole.numpy()[:, index] = numbers
     return whole
 
 
-def _column(name: str, column: Hashable, values: Any) -> np.ndarray:
-    """Return a column's values as ``(n,)`` numbers."""
-    numbers = array_of(f"{name}: column {column!r}", values)
-    kind = getattr(values, "dtype", numbers.dtype)
-    if numbers.ndim != 1:
-        raise DataError(f"{name}: column {column!r} must be one number per row, got shape {numbers.shape[1:]}")
-    if numbers.dtype.kind not in "biuf" or hasattr(kind, "categories"):
-        raise DataError(
-            f"{name}: column {column!r} holds no numbers but {kind}; name the columns to take, or write "
-            f"pd.get_dummies(table, columns=[{column!r}])"
-        )
-    if len(numbers):
-        _check_range(f"{name}: column {column!r}", numbers.min(keepdims=True), numbers.max(keepdims=True))
-    return numbers
-
-
 def tensor_of(name: str, values: Any) -> Tensor:
     """Return inputs as a tensor on the CPU, perhaps in the memory of ``values``."""
-    check_dense(name, values)
+    _check_dense(name, values)
     if isinstance(values, Tensor):
         tensor = values.detach().as_subclass(Tensor).cpu()
         return tensor.float() if tensor.is_floating_point() and tensor.itemsize < 2 else _signed(name, tensor)

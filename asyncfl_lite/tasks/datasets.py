@@ -127,14 +127,8 @@ def _columns(
 ) -> Columns:
     """Return the columns to read: the given ones, or those of the training set, or the usual ones.
 
-    Args:
-        prefix: beginning of names in messages.
-        names: all columns of the data set; None if it does not tell them.
-        inputs, labels, like: as in :func:`read`.
-        is_table: whether all other columns are inputs by default.
-
-    Raises:
-        DataError: when the columns are not there, or it is not clear which to take.
+    ``names`` are all columns of the data set, or None if it does not tell them. In a table, all columns but the labels
+    are inputs by default. The other arguments are those of :func:`read`.
     """
     known = names or []
     told = ", ".join(map(str, known))
