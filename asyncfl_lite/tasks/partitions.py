@@ -35,7 +35,8 @@ from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.tasks.arrays import owners_of
 
 MAX_REDRAWS = 20
-Alpha = Annotated[float, Field(gt=0, le=1e9)]
+Alpha = Annotated[float, Field(gt=0, le=1e9, exclude=True)]
+"""Concentration of a Dirichlet distribution. A configuration keeps it beside the partition's settings, as ``alpha``."""
 MAX_CANDIDATES = 100
 AT_ONCE = 2**20
 """Number of shuffled samples in memory at a time."""
