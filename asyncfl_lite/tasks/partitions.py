@@ -3,19 +3,6 @@
 A partition splits sample indices by label (or, for ``natural`` and ``given``, by owner). Every partition except
 ``dirichlet_wrap`` gives an index to at most one client. ``dirichlet_wrap``, ``natural`` and
 ``noniid_bias_part`` may leave indices out. Clients may end up without samples unless a partition says otherwise.
-
-Example: how three partitions deal 60 samples of three classes to three clients (one row per client, one number per
-class).
-
->>> import numpy as np
->>> from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts
->>> labels = np.arange(60) % 3
->>> for name, settings in (("iid", {}), ("dirichlet_class", {"alpha": 0.3}), ("noniid_bias", {"bias": 0.8})):
-...     parts = PARTITIONS.get(name)(**settings).split(labels, 3, np.random.default_rng(0))
-...     print(name, label_counts(labels, parts, 3).tolist())
-iid [[7, 9, 4], [5, 6, 9], [8, 5, 7]]
-dirichlet_class [[5, 3, 6], [0, 2, 13], [15, 15, 1]]
-noniid_bias [[2, 18, 0], [1, 1, 17], [17, 1, 3]]
 """
 
 from __future__ import annotations
@@ -45,7 +32,20 @@ SMALL_SHARE = 1e-12
 
 
 class Partition(Settings):
-    """Abstract base of partitions; a new one defines ``assign`` and is registered."""
+    """Abstract base of partitions; a new one defines ``assign`` and is registered.
+
+    Example: three partitions of 60 samples of three classes; one row per client, one number per class.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts
+    >>> labels = np.arange(60) % 3
+    >>> for name, settings in (("iid", {}), ("dirichlet_class", {"alpha": 0.3}), ("noniid_bias", {"bias": 0.8})):
+    ...     parts = PARTITIONS.get(name)(**settings).split(labels, 3, np.random.default_rng(0))
+    ...     print(name, label_counts(labels, parts, 3).tolist())
+    iid [[7, 9, 4], [5, 6, 9], [8, 5, 7]]
+    dirichlet_class [[5, 3, 6], [0, 2, 13], [15, 15, 1]]
+    noniid_bias [[2, 18, 0], [1, 1, 17], [17, 1, 3]]
+    """
 
     revision: ClassVar[int] = 1
     """Revision of the partition's numbers; increase it when they change meaning, to mark older results as outdated."""
