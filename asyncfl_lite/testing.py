@@ -47,7 +47,7 @@ from asyncfl_lite.simulator.server import ServerError, untrue_answer
 from asyncfl_lite.simulator.simulation import Train
 from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 
 __all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm", "check_model"]
 

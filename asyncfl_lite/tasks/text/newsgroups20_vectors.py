@@ -21,9 +21,7 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.transformers import TokenIds, checkpoint_tokens, from_checkpoint
 from asyncfl_lite.tasks.images.parts import WORLDS, Parts
 from asyncfl_lite.tasks.images.unlabelled import sample
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20
 from asyncfl_lite.tasks.worlds import Worlds
 
