@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.tasks.images.femnist import FEMNIST
+from asyncfl_lite.tasks.images.files import FEMNIST
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
 RNG = np.random.default_rng

@@ -28,16 +28,13 @@ from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.text import bags, base, characters, prose, standins
-from asyncfl_lite.tasks.text.bags import Topics20Bags
-from asyncfl_lite.tasks.text.base import trained_tokeniser
-from asyncfl_lite.tasks.text.characters import PydocChars, Shakespeare, roles_of
-from asyncfl_lite.tasks.text.mrpc import MRPC
-from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20, without_footer, without_header, without_quotes
-from asyncfl_lite.tasks.text.sentences import SLOTS, sentence_pairs
-from asyncfl_lite.tasks.text.sequences import IGNORED, SequenceTask
-from asyncfl_lite.tasks.text.standins import Pairs, PydocTopics, Topics20
-from asyncfl_lite.tasks.text.unlabelled import thinned, written
+from asyncfl_lite.tasks.text import base, characters, prose
+from asyncfl_lite.tasks.text.base import IGNORED, SequenceTask, thinned, trained_tokeniser, written
+from asyncfl_lite.tasks.text.characters import Shakespeare, roles_of
+from asyncfl_lite.tasks.text.documents import MRPC, Newsgroups20, without_footer, without_header, without_quotes
+from asyncfl_lite.tasks.text.prose import SLOTS, PydocTopics, sentence_pairs
+from asyncfl_reproduction.standins import text as standins
+from asyncfl_reproduction.standins.text import Pairs, PydocChars, Topics20, Topics20Bags
 
 RNG = np.random.default_rng
 SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()
@@ -287,7 +284,7 @@ FEW = {"samples": 300, "test_samples": 100}
 
 @pytest.mark.parametrize("source", [PydocTopics(), Pairs(**FEW), Topics20(**FEW), Topics20Bags(**FEW), PydocChars()])
 def test_synthetic_texts_imitate_training_texts(source, monkeypatch):
-    for module in (base, standins, characters, bags):
+    for module in (base, standins, characters):
         monkeypatch.setattr(module, "written", lambda inputs, count, rng, order=1: inputs[:count])
     task = source.load()
     assert torch.equal(task.unlabelled_set("synthetic", 40, RNG(0)), task.samples[0][:40])

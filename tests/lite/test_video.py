@@ -19,11 +19,18 @@ from asyncfl_lite.models.frozen import Frozen
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.video import ResNet3d
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.tasks.video import clips as decoding
 from asyncfl_lite.tasks.video import motion
-from asyncfl_lite.tasks.video import videos as files_of
-from asyncfl_lite.tasks.video.clips import KINETICS_MEAN, KINETICS_STD, decode_clip
-from asyncfl_lite.tasks.video.videos import HMDB51, UCF101, Kinetics, MovingDigits
+from asyncfl_lite.tasks.video import videos as decoding
+from asyncfl_lite.tasks.video.motion import MovingDigits
+from asyncfl_lite.tasks.video.videos import (
+    HMDB51,
+    KINETICS_MEAN,
+    KINETICS_STD,
+    UCF101,
+    Kinetics,
+    decode_clip,
+    first_of_each,
+)
 
 RNG = np.random.default_rng
 SMALL = {"task": "movingdigits", "model": "resnet3d", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
@@ -235,8 +242,6 @@ def test_precision_and_fewer_clips(tmp_path):
     assert half.inputs.dtype == torch.float16
     torch.testing.assert_close(half.inputs.float(), whole.inputs, rtol=1e-3, atol=1e-3)
     clips = [decoding.Clip(str(index), index % 2) for index in range(6)]
-    from asyncfl_lite.tasks.video.videos import first_of_each
-
     assert [clip.path for clip in first_of_each(clips, 2)] == ["0", "1", "2", "3"]
     assert first_of_each(clips, None) == clips
 
@@ -294,7 +299,7 @@ def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, precision, mon
     assert one.shape == (7, 3, 5, 20, 20) and one.dtype == task.inputs.dtype
     assert torch.isfinite(one).all() and torch.equal(one, again)
     assert name == "natural" or not torch.equal(one, other)  # clips of one grey each are alike, zoomed or not
-    monkeypatch.setattr(files_of, "replayed", lambda clips, count, rng: clips[:count])
+    monkeypatch.setattr(decoding, "replayed", lambda clips, count, rng: clips[:count])
     assert torch.equal(task.unlabelled_set("natural", 2, RNG(0)), task.inputs[:2])  # of training clips
 
 

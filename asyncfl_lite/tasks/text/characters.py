@@ -1,4 +1,4 @@
-"""Next-character prediction by role: Shakespeare's plays (LEAF, Caldas et al. 2018; KUIPER §4) and a stand-in.
+"""Next-character prediction by role: Shakespeare's plays (LEAF, Caldas et al. 2018; KUIPER §4).
 
 A role's text is cut into windows that follow each other. A sample has the L characters of a window as inputs and the L
 characters one position later as labels, so the model predicts at every position. LEAF, instead, shifts its window of 80
@@ -23,15 +23,15 @@ from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
-from asyncfl_lite.tasks.text import prose
-from asyncfl_lite.tasks.text.sentences import sentence_pairs
-from asyncfl_lite.tasks.text.sequences import SequenceTask
-from asyncfl_lite.tasks.text.unlabelled import written
+from asyncfl_lite.tasks.text.base import SequenceTask, written
+from asyncfl_lite.tasks.text.prose import topics
 
 HOW_TO_GET = (
     "get tinyshakespeare's input.txt (github.com/karpathy/char-rnn), or any plays of blocks 'SPEAKER:' and speech "
     "with empty lines between them, and name the folder in task_settings folder or ASYNCFL_DATA"
 )
+
+
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 """Token for every character that is not in an alphabet's texts; its id is 0."""
 
@@ -173,41 +173,8 @@ class Shakespeare(TaskSource):
             "shakespeare",
             roles,
             others,
-            lambda: " ".join(prose.topics().values()),
+            lambda: " ".join(topics().values()),
             self.length,
             source="William Shakespeare, compiled by Andrej Karpathy (tinyshakespeare)",
             licence="public domain; the compilation states none",
-        )
-
-
-@TASKS.register("pydoc_chars")
-class PydocChars(TaskSource):
-    """Next-character prediction on Python's manual, by topic; stand-in for Shakespeare.
-
-    It is scored by perplexity.
-
-    >>> from asyncfl_lite.tasks import TASKS
-    >>> task = TASKS.get("pydoc_chars")().load()
-    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
-    ((40,), 103, 5712, 1443)
-    """
-
-    least: int = Field(2000, ge=1)
-    """Number of characters that a topic needs to become a client."""
-    length: int = Field(40, ge=2)
-    """Number of characters in a window."""
-
-    def load(self) -> Task:
-        """Load the task."""
-        every = prose.topics()
-        roles = {topic: text for topic, text in every.items() if len(text) >= self.least}
-        return character_task(
-            "pydoc_chars",
-            roles,
-            [text for topic, text in every.items() if topic not in roles],
-            lambda: ". ".join(" ".join(pair) for pair in sentence_pairs(2000, np.random.default_rng(2))[0]),
-            self.length,
-            source=prose.SOURCE,
-            licence=prose.LICENCE,
-            stands_in_for="Shakespeare",
         )

@@ -12,9 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.images.image_task import Labelled
-from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
-from asyncfl_lite.tasks.images.parts import WORLDS, Parts, Split
+from asyncfl_lite.tasks.images.base import WORLDS, Labelled, Parts, Split, digits_images, mnist_images
 from asyncfl_lite.tasks.images.unlabelled import resize, sample, strokes, warped
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
@@ -117,7 +115,7 @@ class MovingDigits(TaskSource):
     """Number of test clips, equally many per class, of digits that no training clip shows."""
 
     split: Split = "fixed"
-    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.parts.Split`. Either way, the digits for test
+    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.base.Split`. Either way, the digits for test
     clips and those for pre-training are taken from the same sets for all seeds."""
 
     def load(self) -> Task:

