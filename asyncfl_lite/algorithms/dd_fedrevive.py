@@ -38,7 +38,6 @@ class DDFedRevive(MultiTeacher):
         colour="#fbafe4",
     )
     client_reports = frozenset({"label_counts"})
-    revision = 2  # a seventh of the samples, no weight decay
 
     class Settings(MultiTeacher.Settings):
         """Options of DD-FedRevive; defaults are Table 5's values for CIFAR-10."""

@@ -48,7 +48,6 @@ class FedAC(AdaptiveStep):
         client_work="a control variate: one more vector kept, sent and added",
         colour="#56b4e9",
     )
-    revision = 2
     state_names = (*AdaptiveStep.state_names, "control", "controls", "_control_sum")
 
     class Settings(AdaptiveStep.Settings):

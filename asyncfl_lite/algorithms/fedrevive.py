@@ -65,7 +65,6 @@ class FedRevive(MultiTeacher):
         colour="#cc78bc",
     )
     state_parts = ("proxies", "pool", "synthesiser")
-    revision = 2  # warm-up, first distillation and adversarial term as in the authors' code; φ of text at one token
 
     class Settings(MultiTeacher.Settings):
         """Options of FedRevive; defaults are those of Tables 4 and 6 for CIFAR-10 and of the authors' code."""

@@ -56,7 +56,6 @@ class KUIPER(Algorithm):
     )
     redispatch = "burst"
     uses_server_lr = False
-    revision = 2
     state_names = (*Algorithm.state_names, "_models", "_statistics_sum", "_sizes", "_kept", "_staleness", "filled")
 
     ACCURACIES: ClassVar[dict[str, str]] = {

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -43,10 +43,6 @@ class Settings(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    later: ClassVar[frozenset[str]] = frozenset()
-    """Settings that were added after results had been recorded; their defaults leave a configuration's hash as it was.
-    """
 
     def __init__(self, /, **values: Any) -> None:
         try:

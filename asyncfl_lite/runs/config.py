@@ -29,12 +29,15 @@ from asyncfl_lite.simulator.selection import SELECTIONS, Selection
 from asyncfl_lite.simulator.trouble import Trouble
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
-NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device"}
-"""Settings that say how a run is carried out. A device rounds differently, as another machine does; results name it."""
-IN_HASH_IF_SET = {"autocast", "channels_last", "judged_on", "threads", "trouble"}
-"""Settings that came into the hash after results had been recorded; their defaults leave the hash as it was."""
-PLACES = {"folder", "download"}
-"""Settings of tasks and delay laws that say where data are stored, not which data they are."""
+NOT_IN_HASH: dict[str, Any] = {
+    **dict.fromkeys(("checkpoint_every", "checkpoint_seconds", "device"), True),
+    **dict.fromkeys(("task_settings", "delay_settings"), {"folder", "download"}),
+    "partition_settings": {"alpha"},
+}
+"""How a run is carried out and where data are stored, and α, which the configuration has once more.
+
+A device rounds differently, as another machine does; results name it.
+"""
 
 Seed = create_model("Seed", __base__=Settings, seed=(int, Fields.model_fields["seed"]))
 """Settings with only a seed, since only the seed needs checking when a checked configuration gets another seed."""
@@ -195,18 +198,12 @@ class Config(Fields):
 
     @property
     def hash(self) -> str:
-        """Hash (12 hexadecimal digits) of the settings on which the run's results depend."""
-        as_they_were = {key for key in IN_HASH_IF_SET if getattr(self, key) == type(self).model_fields[key].default}
-        whole = self.model_dump(mode="json")
-        hashed = {key: value for key, value in whole.items() if key not in NOT_IN_HASH | as_they_were}
-        if "trouble" in hashed:
-            hashed["trouble"] = self.trouble.model_dump(mode="json", exclude_defaults=True)
-        for group in ("task_settings", "delay_settings"):
-            kind = getattr(self, group)
-            left_out = PLACES | {
-                key for key in kind.later if getattr(kind, key) == type(kind).model_fields[key].default
-            }
-            hashed[group] = {key: value for key, value in hashed[group].items() if key not in left_out}
+        """Hash (12 hexadecimal digits) of the settings on which the run's results depend.
+
+        It covers names, and settings that differ from their class's default, so a new or an unused option leaves it as
+        it was. If a default changes, the class's ``revision`` must be raised.
+        """
+        hashed = self.model_dump(mode="json", exclude_defaults=True, exclude=NOT_IN_HASH)
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
 
     @property

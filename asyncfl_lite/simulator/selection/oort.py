@@ -135,7 +135,6 @@ class Oort(Selection):
     """
 
     needs_rounds = True
-    revision = 2
 
     class Settings(Selection.Settings):
         """Options of Oort; the defaults are those of its authors' code."""
