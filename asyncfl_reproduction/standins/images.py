@@ -145,7 +145,6 @@ class OverlaidMNIST(TaskSource):
     """
 
     title: ClassVar[str] = "overlaid MNIST"
-    later: ClassVar[frozenset[str]] = frozenset({"split"})
     overlay: float = Field(0.35, ge=0, lt=1)
     """Weight of the other digit, relative to 1 for the digit itself."""
     noise: float = Field(0.3, ge=0)
@@ -273,7 +272,6 @@ class OverlaidPairs100(PairDigits100):
 
     name: ClassVar[str] = "overlaid_pairs100"
     title: ClassVar[str] = "overlaid pairs"
-    later: ClassVar[frozenset[str]] = frozenset({"split"})
     overlay: float = Field(0.35, ge=0, lt=1)
     """Weight of the other pair, relative to 1 for the pair itself."""
     noise: float = Field(0.3, ge=0)
@@ -326,7 +324,6 @@ class Writers(TaskSource):
     """
 
     title: ClassVar[str] = "writers"
-    later: ClassVar[frozenset[str]] = frozenset({"overlay", "noise", "split"})
     writers: int = Field(200, ge=1)
     """Number of writers; a client of the partition ``natural`` is one of them."""
     samples: int = Field(40, ge=1)

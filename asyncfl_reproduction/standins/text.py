@@ -32,7 +32,6 @@ class Pairs(TaskSource):
     ((19,), 2, 50, 1000)
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"meanings", "split"})
     samples: int = Field(4000, ge=10)
     """Number of training pairs."""
     test_samples: int = Field(1000, ge=10)

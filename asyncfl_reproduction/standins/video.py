@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, ClassVar
-
-import numpy as np
-from pydantic import Field
-from torch import Tensor
+from typing import ClassVar
 
 from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.video.motion import MovingDigits
-
-RECORDED_FRAMES = 8
-"""Number of frames in a clip of :class:`MovingDigits`."""
 
 
 @TASKS.register("movingdigits_frames")
 class MovingDigitsFrames(MovingDigits):
-    """`movingdigits` in fewer, evenly spaced frames; stand-in for HMDB51 (KUIPER Fig. 11).
+    """`movingdigits` under the name of KUIPER's Fig. 11; stand-in for HMDB51.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("movingdigits_frames")(frames=2).load()
@@ -28,28 +18,5 @@ class MovingDigitsFrames(MovingDigits):
     ((1, 2, 16, 16), 40, 2000, 800)
     """
 
+    name: ClassVar[str] = "movingdigits_frames"
     title: ClassVar[str] = "movingdigits_frames"
-
-    frames: int = Field(RECORDED_FRAMES, ge=1, le=RECORDED_FRAMES)
-    """Number of frames, from the middles of equal parts of a clip, as in tasks with real videos. A single frame shows
-    no direction."""
-
-    def _task(self, *clips: Any, **more: Any) -> Task:
-        """Return the task of these clips, each in some of its frames only."""
-        whole = super()._task(*clips, **more)
-        places = ((np.arange(self.frames) + 0.5) * RECORDED_FRAMES / self.frames).astype(int)
-
-        def seen(clips: Tensor) -> Tensor:
-            return clips[:, :, places].contiguous()
-
-        def seen_of(draw: Callable[[int, np.random.Generator], Tensor]) -> Callable[[int, np.random.Generator], Tensor]:
-            return lambda count, rng: seen(draw(count, rng))
-
-        return replace(
-            whole,
-            name=self.title,
-            inputs=seen(whole.inputs),
-            test_inputs=seen(whole.test_inputs),
-            validation=None if whole.validation is None else (seen(whole.validation[0]), whole.validation[1]),
-            unlabelled={name: seen_of(draw) for name, draw in whole.unlabelled.items()},
-        )

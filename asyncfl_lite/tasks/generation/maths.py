@@ -102,7 +102,6 @@ class ModMath(TaskSource):
     """
 
     title: ClassVar[str] = "modmath"
-    later: ClassVar[frozenset[str]] = frozenset({"largest"})
 
     samples: int = Field(2000, ge=10, le=8000)
     """Number of training problems; all problems are different."""

@@ -202,7 +202,6 @@ class ImageFiles(TaskSource):
     augment: bool = False
     """Whether to crop and mirror training images at random. No paper says whether it does; FedRevive's code does on
     CIFAR."""
-    later: ClassVar[frozenset[str]] = frozenset({"split"})
     split: Split = "fixed"
     """Way to split the training images: see :data:`~asyncfl_lite.tasks.images.base.Split`. If the seed splits them,
     ``warped`` images are made from unlabelled ones, and the seed draws the test images from the files' test images."""
