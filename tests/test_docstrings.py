@@ -25,9 +25,10 @@ WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, ch
 """What a learner calls first; each shows how."""
 SHOWN = [
     *(getattr(asyncfl_lite, name) for name in asyncfl_lite.__all__ if name != "__version__"),
-    *(registry.get(name) for registry in (ALGORITHMS, TASKS, DELAYS, PARTITIONS) for name in registry),
+    *(registry.get(name) for registry in (ALGORITHMS, DELAYS, PARTITIONS) for name in registry),
+    *(task for task in map(TASKS.get, TASKS) if "folder" not in task.model_fields),
 ]
-"""Public names, methods, tasks, delay laws and partitions: each has an example of its own."""
+"""Public names, methods, tasks without files, delay laws and partitions: each has an example of its own."""
 
 
 def examples() -> list[doctest.DocTest]:

@@ -424,13 +424,7 @@ def _decoded(path: Path, part: str, count: int | None, what: str) -> tuple[Tenso
 
 @TASKS.register("cifar10_jpeg75")
 class CIFAR10JPEG75(ImageFiles):
-    """CIFAR-10 (JPEG q75): all 60,000 images, lossily compressed; stand-in for CIFAR-10.
-
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="cifar10_jpeg75", task_settings={"samples": 5000})  # the files are read when a run starts
-    >>> config.task, config.task_settings.samples
-    ('cifar10_jpeg75', 5000)
-    """
+    """CIFAR-10 (JPEG q75): all 60,000 images, lossily compressed; stand-in for CIFAR-10."""
 
     name: ClassVar[str] = "cifar10_jpeg75"
     title: ClassVar[str] = "CIFAR-10 (JPEG q75)"

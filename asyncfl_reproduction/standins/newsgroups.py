@@ -14,7 +14,7 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -103,28 +103,18 @@ class Newsgroups20Vectors(TaskSource):
 
     An input is the post's sentence vector, ``(384,)`` floats with a mean square of 1. The run's seed splits the 11,314
     training posts into clients' (80 %), validation (10 %) and unlabelled posts (10 %), and draws test posts from the
-    files' 7,532, with replacement. Posts are read as in :class:`.Newsgroups20`, by default without headers and
+    files' 7,532, with replacement. Posts are read as in :class:`.Newsgroups20`, without headers and
     quotations. Computing all vectors takes about ten minutes on one processor core; they are then kept in the cache
     folder. Their last digits depend on the processor, so the same seed gives the same bits on the same machine.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="newsgroups20_vectors")  # the files are read when a run starts
-    >>> config.task, config.model
-    ('newsgroups20_vectors', 'mlp')
     """
 
     title: ClassVar[str] = "20 Newsgroups, vectors of MiniLM"
 
     folder: str | None = None
     """Folder of the data, or a folder that contains 20newsgroups/; None for ASYNCFL_DATA, else the cache folder."""
-    remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers", "quotes")
-    """Parts that are cut from the posts because they give the group away."""
     length: int = Field(128, ge=8, le=512)
     """Number of tokens that the encoder reads of a post, including its prediction token."""
-    samples: int | None = Field(None, ge=20)
-    """Number of training posts before the split, balanced over groups; None for all."""
-    test_samples: int | None = Field(None, ge=20)
-    """Number of test posts, balanced over groups; None for all."""
     download: bool = False
     """Whether missing posts may be downloaded; the encoder comes in a Python package."""
 
@@ -184,10 +174,6 @@ class Newsgroups20Snippets(Newsgroups20):
 
     The snippets come from ``snippets.jsonl`` in the folder of the posts.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="newsgroups20_snippets", task_settings={"length": 64})  # reads no files yet
-    >>> config.task, config.task_settings.length
-    ('newsgroups20_snippets', 64)
     """
 
     def load(self) -> Task:

@@ -79,7 +79,7 @@ class Pairs(TaskSource):
 class PydocChars(TaskSource):
     """Next-character prediction on Python's manual, by topic; stand-in for Shakespeare.
 
-    It is scored by perplexity.
+    It is scored by perplexity. Topics of at least 2,000 characters become clients; a window has 40 characters.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pydoc_chars")().load()
@@ -87,21 +87,16 @@ class PydocChars(TaskSource):
     ((40,), 103, 5712, 1443)
     """
 
-    least: int = Field(2000, ge=1)
-    """Number of characters that a topic needs to become a client."""
-    length: int = Field(40, ge=2)
-    """Number of characters in a window."""
-
     def load(self) -> Task:
         """Load the task."""
         every = prose.topics()
-        roles = {topic: text for topic, text in every.items() if len(text) >= self.least}
+        roles = {topic: text for topic, text in every.items() if len(text) >= 2000}
         return character_task(
             "pydoc_chars",
             roles,
             [text for topic, text in every.items() if topic not in roles],
             lambda: ". ".join(" ".join(pair) for pair in sentence_pairs(2000, np.random.default_rng(2))[0]),
-            self.length,
+            40,
             source=prose.SOURCE,
             licence=prose.LICENCE,
             stands_in_for="Shakespeare",
@@ -128,9 +123,9 @@ class Topics20(TaskSource):
     """Number of words in a document."""
     vocabulary: int = Field(2000, ge=100)
     """Number of tokens; the first three are special ones that do not occur."""
-    on_topic: float = Field(0.5, ge=0, le=1)
+    on_topic: ClassVar[float] = 0.5
     """Probability that a word belongs to one of its document's topics, not to the common language."""
-    mixture: float = Field(0.05, gt=0)
+    mixture: ClassVar[float] = 0.05
     """Concentration of the Dirichlet law of a document's topics; the class is the topic with the most weight."""
 
     def load(self) -> Task:
@@ -265,10 +260,8 @@ class Topics20Bags(Topics20):
     """Number of words in a document."""
     vocabulary: int = Field(103, ge=100)
     """Number of tokens, of which three do not occur; the others are the inputs' entries."""
-    on_topic: float = Field(0.8, ge=0, le=1)
-    """Probability that a word belongs to one of its document's topics, not to the common language."""
-    mixture: float = Field(0.002, gt=0)
-    """Concentration of the Dirichlet law of a document's topics; the topic with the most weight decides the class."""
+    on_topic: ClassVar[float] = 0.8
+    mixture: ClassVar[float] = 0.002
     sides: int = Field(5, ge=1, le=50)
     """Number of topics in a class, each with its own frequent words, so that no single word reveals the class."""
     worlds: int = Field(64, ge=1, le=1024)

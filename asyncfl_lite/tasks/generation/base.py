@@ -92,7 +92,7 @@ def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageT
     )
 
 
-def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = None) -> LanguageTokens:
+def checkpoint_tokens(checkpoint: str, download: bool) -> LanguageTokens:
     """Return a language model's own tokeniser; questions use its chat template, if it has one.
 
     Raises:
@@ -101,8 +101,7 @@ def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = N
     with needs("text", "a checkpoint"):
         from transformers import AutoTokenizer
 
-    where = {} if gguf_file is None else {"gguf_file": gguf_file}
-    tokeniser = from_checkpoint(AutoTokenizer, checkpoint, download, **where)
+    tokeniser = from_checkpoint(AutoTokenizer, checkpoint, download)
     end = tokeniser.eos_token_id
 
     def encode(text: str) -> list[int]:

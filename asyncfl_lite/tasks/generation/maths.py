@@ -234,8 +234,6 @@ class MathsSource(TaskSource):
     tokenizer: str | None = None
     """Folder or name of a language model whose tokeniser to use, or ``smollm2``; None for a small one made for this
     task."""
-    gguf_file: str | None = None
-    """Name of the GGUF file in the tokeniser's folder, if it comes in one."""
     vocabulary: int = Field(4000, ge=100)
     """Largest number of tokens of the task's own tokeniser."""
     samples: int | None = Field(None, ge=1)
@@ -273,7 +271,7 @@ class MathsSource(TaskSource):
         if self.tokenizer is None:
             tokens = own_tokens(self.name, mine, self.vocabulary)
         else:
-            tokens = checkpoint_tokens(self.tokenizer, self.download, self.gguf_file)
+            tokens = checkpoint_tokens(self.tokenizer, self.download)
         return generation_task(
             self.name,
             tokens,
@@ -290,13 +288,7 @@ class MathsSource(TaskSource):
 
 @TASKS.register("gsm8k")
 class GSM8K(MathsSource):
-    """GSM8K: grade-school maths, scored by the final number (7,373 training, 1,319 test).
-
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="gsm8k", task_settings={"samples": 1000})  # the files are read when a run starts
-    >>> config.task, config.task_settings.samples
-    ('gsm8k', 1000)
-    """
+    """GSM8K: grade-school maths, scored by the final number (7,373 training, 1,319 test)."""
 
     name = "gsm8k"
     title = "GSM8K"
@@ -319,10 +311,6 @@ class MathInstruct(MathsSource):
 
     An answer is scored by its final number.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="mathinstruct", task_settings={"samples": 1000})  # the files are read when a run starts
-    >>> config.task, config.task_settings.samples
-    ('mathinstruct', 1000)
     """
 
     name = "mathinstruct"

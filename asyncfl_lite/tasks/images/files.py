@@ -313,10 +313,6 @@ class MNIST(TorchvisionImages):
 
     torchvision reads the files, gzipped or not.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="mnist", task_settings={"samples": 5000})  # the files are read when a run starts
-    >>> config.task, config.task_settings.samples
-    ('mnist', 5000)
     """
 
     name: ClassVar[str] = "mnist"
@@ -336,10 +332,6 @@ class FashionMNIST(TorchvisionImages):
 
     torchvision reads the files, gzipped or not.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="fashion_mnist", task_settings={"samples": 5000})  # the files are read when a run starts
-    >>> config.task, config.task_settings.samples
-    ('fashion_mnist', 5000)
     """
 
     name: ClassVar[str] = "fashion_mnist"
@@ -358,10 +350,6 @@ class CIFAR10(TorchvisionImages):
 
     torchvision reads the files.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="cifar10", task_settings={"samples": 5000})  # the files are read when a run starts
-    >>> config.task, config.task_settings.samples
-    ('cifar10', 5000)
     """
 
     name: ClassVar[str] = "cifar10"
@@ -377,10 +365,6 @@ class CIFAR100(TorchvisionImages):
 
     torchvision reads the files.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="cifar100", task_settings={"samples": 5000})  # the files are read when a run starts
-    >>> config.task, config.task_settings.samples
-    ('cifar100', 5000)
     """
 
     name: ClassVar[str] = "cifar100"
@@ -396,10 +380,6 @@ class STL10(TorchvisionImages):
 
     torchvision reads the files.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="stl10", task_settings={"side": 32})  # the files are read when a run starts
-    >>> config.task, config.task_settings.side
-    ('stl10', 32)
     """
 
     name: ClassVar[str] = "stl10"
@@ -418,6 +398,8 @@ NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
 
 
 REPOSITORY = "flwrlabs/femnist"
+TEST_SHARE = 0.15
+"""Fraction of samples held out for testing, if the copy has no test part of its own."""
 
 
 Written = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -514,10 +496,6 @@ class FEMNIST(ImageFiles):
 
     They are read from LEAF's files or from a parquet copy.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="femnist", task_settings={"writers": 100})  # the files are read when a run starts
-    >>> config.task, config.task_settings.writers
-    ('femnist', 100)
     """
 
     name: ClassVar[str] = "femnist"
@@ -530,8 +508,6 @@ class FEMNIST(ImageFiles):
     }
     writers: int | None = Field(None, ge=1)
     """Number of writers, always the same ones; None for all. FedRevive takes 1,000 of 3,597."""
-    test_share: float = Field(0.15, gt=0, lt=1)
-    """Fraction of samples held out for testing, if the copy has no test part of its own."""
     cross: Other = "mnist5k"
     natural: Literal["warped", Other] = "warped"
 
@@ -579,7 +555,7 @@ class FEMNIST(ImageFiles):
 
     def _held_out(self, written: Written) -> tuple[Written, Written]:
         """Hold out a random share of the samples for testing; return the training and the test samples."""
-        count = max(1, round(self.test_share * len(written[1])))
+        count = max(1, round(TEST_SHARE * len(written[1])))
         test = np.isin(np.arange(len(written[1])), np.random.default_rng(0).permutation(len(written[1]))[:count])
         return _part(written, ~test), _part(written, test)
 

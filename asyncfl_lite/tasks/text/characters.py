@@ -145,10 +145,6 @@ class Shakespeare(TaskSource):
 
     It is scored by perplexity.
 
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="shakespeare", task_settings={"length": 40})  # the files are read when a run starts
-    >>> config.task, config.task_settings.length
-    ('shakespeare', 40)
     """
 
     folder: str | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -125,9 +126,9 @@ class PydocTopics(TaskSource):
 
     topics: int = Field(12, ge=2, le=20)
     """Number of classes: the topics with the most prose."""
-    words: int = Field(15, ge=5)
+    words: ClassVar[int] = 15
     """Number of words in a passage."""
-    length: int = Field(32, ge=8)
+    length: ClassVar[int] = 32
     """Number of tokens that a model reads, including its prediction token."""
     vocabulary: int = Field(1000, ge=100)
     """Largest number of tokens of the task's tokeniser."""

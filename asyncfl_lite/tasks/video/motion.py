@@ -89,7 +89,7 @@ def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     made = []
     for clip, size, top, left, mirror, back in zip(chosen, sizes, tops, lefts, mirrored, backwards, strict=True):
         part = clip[:, :, top : top + size, left : left + size].transpose(0, 1)
-        part = resize(part.float(), side).to(clip.dtype).transpose(0, 1)
+        part = resize(part, side).transpose(0, 1)
         made.append(part.flip([axis for axis, flip in ((1, back), (3, mirror)) if flip]))
     return torch.stack(made)
 

@@ -15,7 +15,6 @@ import re
 import secrets
 import warnings
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -129,9 +128,7 @@ def _square(frame: Any, side: int) -> np.ndarray:
     return picture[top : top + side, left : left + side]
 
 
-def read_clips(
-    clips: Sequence[Clip], videos: Path, cache: Path, name: str, frames: int, side: int, dtype: torch.dtype
-) -> Decoded:
+def read_clips(clips: Sequence[Clip], videos: Path, cache: Path, name: str, frames: int, side: int) -> Decoded:
     """Return the clips as tensors, from the cache if they were decoded before.
 
     Args:
@@ -143,7 +140,6 @@ def read_clips(
         name: name of the clips, for the progress bar and the cache's file names.
         frames: number T of frames in a clip.
         side: side of a frame in pixels.
-        dtype: type of the tensors.
 
     Raises:
         DataError: when no clip can be read, or the cache cannot be written.
@@ -162,7 +158,7 @@ def read_clips(
     if not len(kept):
         raise DataError(f"{videos}: none of the {len(clips)} clips for {name} can be read; see {notes}")
     labels = torch.tensor([clips[place].label for place in kept])
-    return Decoded(_normalised_rows(np.load(array, mmap_mode="r"), kept, dtype), labels, skipped)
+    return Decoded(_normalised_rows(np.load(array, mmap_mode="r"), kept), labels, skipped)
 
 
 def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
@@ -239,9 +235,9 @@ def normalised(clips: Tensor) -> Tensor:
     return (clips - mean) / std
 
 
-def _normalised_rows(array: np.ndarray, kept: np.ndarray, dtype: torch.dtype) -> Tensor:
+def _normalised_rows(array: np.ndarray, kept: np.ndarray) -> Tensor:
     """Return the ``kept`` rows of a file of bytes, normalised a few at a time, so that memory holds them only once."""
-    made = torch.empty((len(kept), *array.shape[1:]), dtype=dtype)
+    made = torch.empty((len(kept), *array.shape[1:]))
     for first in range(0, len(kept), 64):
         some = torch.from_numpy(array[kept[first : first + 64]])
         made[first : first + 64] = normalised(some.float() / 255)
@@ -269,10 +265,6 @@ class VideoFolder(TaskSource):
     """Number of frames in a clip, evenly spaced over the video."""
     side: int = Field(112, ge=8)
     """Size of a frame: the shorter side is scaled to it, and the middle square is kept."""
-    precision: Literal["float32", "float16"] = "float32"
-    """Precision of the clips in memory; resnet3d computes in its weights' precision either way."""
-    clips_per_class: int | None = Field(None, ge=1)
-    """Number of clips of each class, the first ones in the split file; None for all."""
 
     def files(self) -> list[Path]:
         """Return the files in the data set's folder, if it exists, leaving out cached decoded clips."""
@@ -292,9 +284,8 @@ class VideoFolder(TaskSource):
         place = data_folder(self.folder, *self.folders, how=self.how)
         names, *lists = self.listing(place)
         cache = place if self.cache is None else at_home(self.cache)
-        dtype = getattr(torch, self.precision)
         train, test = (
-            read_clips(first_of_each(clips, self.clips_per_class), place, cache, name, self.frames, self.side, dtype)
+            read_clips(clips, place, cache, name, self.frames, self.side)
             for clips, name in zip(lists, (f"{self.dataset}-train", f"{self.dataset}-test"), strict=True)
         )
         skipped = f"{len(train.skipped)} training and {len(test.skipped)} test clips skipped as unreadable"
@@ -345,13 +336,7 @@ class SplitVideoFolder(VideoFolder):
 
 @TASKS.register("ucf101")
 class UCF101(SplitVideoFolder):
-    """UCF101: 13,320 clips of 101 human actions, with the splits of ucfTrainTestlist.
-
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="ucf101", task_settings={"frames": 8})  # the files are read when a run starts
-    >>> config.task, config.task_settings.frames
-    ('ucf101', 8)
-    """
+    """UCF101: 13,320 clips of 101 human actions, with the splits of ucfTrainTestlist."""
 
     title = "UCF101"
     dataset = "ucf101"
@@ -376,13 +361,7 @@ class UCF101(SplitVideoFolder):
 
 @TASKS.register("hmdb51")
 class HMDB51(SplitVideoFolder):
-    """HMDB51: 6,766 clips of 51 human actions (3,570 training, 1,530 test per split).
-
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="hmdb51", task_settings={"frames": 8})  # the files are read when a run starts
-    >>> config.task, config.task_settings.frames
-    ('hmdb51', 8)
-    """
+    """HMDB51: 6,766 clips of 51 human actions (3,570 training, 1,530 test per split)."""
 
     title = "HMDB51"
     dataset = "hmdb51"
@@ -411,13 +390,7 @@ class HMDB51(SplitVideoFolder):
 
 @TASKS.register("kinetics")
 class Kinetics(VideoFolder):
-    """Kinetics-400: 10-second clips of 400 human actions, from video files and csv files.
-
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="kinetics", task_settings={"frames": 8})  # the files are read when a run starts
-    >>> config.task, config.task_settings.frames
-    ('kinetics', 8)
-    """
+    """Kinetics-400: 10-second clips of 400 human actions, from video files and csv files."""
 
     title = "Kinetics-400"
     dataset = "kinetics"
@@ -487,16 +460,3 @@ def class_of(name: str, names: list[str], path: Path) -> int:
     if name not in names:
         raise DataError(f"{path}: class {name!r} is not among the {len(names)} that are known")
     return names.index(name)
-
-
-def first_of_each(clips: list[Clip], count: int | None) -> list[Clip]:
-    """Return the first ``count`` clips of each class, in order; all clips if ``count`` is None."""
-    if count is None:
-        return clips
-    seen: Counter[int] = Counter()
-    kept = []
-    for clip in clips:
-        seen[clip.label] += 1
-        if seen[clip.label] <= count:
-            kept.append(clip)
-    return kept
