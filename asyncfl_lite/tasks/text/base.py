@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 Text = tuple[str, ...]
 """One sentence or passage, or several that belong together."""
-
-
 SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
 """The first tokens of the package's own tokenisers; their ids are the defaults of :class:`TokenIds`."""
 

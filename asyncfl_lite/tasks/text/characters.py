@@ -30,8 +30,6 @@ HOW_TO_GET = (
     "get tinyshakespeare's input.txt (github.com/karpathy/char-rnn), or any plays of blocks 'SPEAKER:' and speech "
     "with empty lines between them, and name the folder in task_settings folder or ASYNCFL_DATA"
 )
-
-
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 """Token for every character that is not in an alphabet's texts; its id is 0."""
 
@@ -144,7 +142,6 @@ class Shakespeare(TaskSource):
     """Next-character prediction on Shakespeare's plays, by role (105 roles of tinyshakespeare).
 
     It is scored by perplexity.
-
     """
 
     folder: str | None = None

@@ -29,14 +29,10 @@ from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 from asyncfl_lite.tasks.text.prose import prose
 
 Labelled = tuple[list[Text], list[int]]
-
-
 MRPC_HOW = (
     "get msr_paraphrase_train.txt and msr_paraphrase_test.txt (Microsoft Research Paraphrase Corpus) and name the "
     "folder in task_settings folder or ASYNCFL_DATA, or set download to true for GLUE's copy"
 )
-
-
 COLUMNS = ("Quality", "#1 String", "#2 String")
 
 
@@ -47,7 +43,6 @@ class MRPC(TextSource):
     Two thirds of the pairs are positive. The test set is 408 of the training pairs, which no client gets. The corpus's
     test pairs are the unlabelled set ``natural``, as in FedEcho's appendix. The caption of the paper's Table 4 says
     test set, but the numbers in it are shares of 408.
-
     """
 
     folder: str | None = None
@@ -146,19 +141,11 @@ NEWSGROUPS_HOW = (
     "get the by-date version (20news-bydate-train/GROUP/POST or 20news-bydate-train.jsonl.xz, and -test) and name "
     "the folder in task_settings folder or ASYNCFL_DATA, or set download to true for scikit-learn's copy"
 )
-
-
 FOLDERS = ("20newsgroups", "20news-bydate", "20news")
-
-
 SCIKIT_LEARNS = "20news-bydate_py3.pkz"
 """Name of the file in which scikit-learn keeps the downloaded data."""
-
-
 QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 """Pattern of a line that quotes, or names the author of a quotation."""
-
-
 Posts = tuple[list[str], list[int]]
 """Texts with their line breaks, and their labels."""
 
@@ -178,7 +165,6 @@ class Newsgroups20(TextSource):
     """20 Newsgroups, split by date: predict a post's group (11,314 training, 7,532 test posts).
 
     Headers and quotations give the group away, so they are cut. FedRevive's paper does not say what it cuts.
-
     """
 
     folder: str | None = None

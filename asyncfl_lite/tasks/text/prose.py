@@ -18,11 +18,7 @@ from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.text.base import Text, text_task, trained_tokeniser
 
 SOURCE = "the Python language reference, shipped by CPython in pydoc_data.topics"
-
-
 LICENCE = "PSF License Version 2"
-
-
 NO_PROSE = re.compile(r"\||[*=~^.+|-]{3,}")
 """Pattern of the drawn lines under headings and around tables, which are not prose."""
 
@@ -61,20 +57,10 @@ def prose(words: int, parts: int = 1) -> list[tuple[str, ...]]:
 
 AGENTS = ("company firm", "doctor physician", "teacher instructor", "judge magistrate", "author writer")
 """Five meanings, each with its synonyms."""
-
-
 ACTS = ("bought purchased", "praised commended", "helped assisted", "watched observed", "fixed repaired")
-
-
 THINGS = ("car automobile", "house home", "shop store", "ship vessel", "movie film")
-
-
 TIMES = ("lately recently", "quickly rapidly", "often frequently", "again anew", "finally eventually")
-
-
 SLOTS = tuple(tuple(tuple(words.split()) for words in slot) for slot in (AGENTS, ACTS, THINGS, TIMES))
-
-
 MEANINGS = len(AGENTS)
 
 

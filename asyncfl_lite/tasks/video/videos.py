@@ -51,12 +51,8 @@ from asyncfl_lite.tasks.video.motion import any_way, replayed, strokes_moving
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
 """Mean and standard deviation of red, green and blue in Kinetics-400, in [0, 1], as torchvision's video models use
 them."""
-
-
 DECODED = r".*-\d+x\d+-[0-9a-f]{12}[.](npy|json)"
 """Names of the files that hold decoded clips."""
-
-
 MOST_WARNINGS = 10
 """Largest number of unreadable clips that each get a warning."""
 
