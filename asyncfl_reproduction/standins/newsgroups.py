@@ -33,7 +33,7 @@ from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 from asyncfl_lite.tasks.task import Task, TaskSource
-from asyncfl_lite.tasks.text.documents import FOLDERS, Newsgroups20, Posts
+from asyncfl_lite.tasks.text.files import FOLDERS, Newsgroups20, Posts
 from asyncfl_lite.tasks.worlds import Worlds
 
 CHECKPOINT = "minilm"

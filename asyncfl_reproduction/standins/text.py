@@ -17,7 +17,7 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import TextTask, text_task, trained_tokeniser, written
-from asyncfl_lite.tasks.text.characters import character_task
+from asyncfl_lite.tasks.text.files import character_task
 from asyncfl_lite.tasks.text.prose import MEANINGS, sentence_pairs
 from asyncfl_lite.tasks.worlds import Worlds
 

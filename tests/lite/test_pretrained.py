@@ -20,7 +20,7 @@ from asyncfl_lite.models.transformers import T5, Bert
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.tasks.generation.base import final_number
 from asyncfl_lite.tasks.generation.maths import GSM8K
-from asyncfl_lite.tasks.text.documents import MRPC
+from asyncfl_lite.tasks.text.files import MRPC
 
 TEXTS = InputSpec((10,), 4, vocabulary=30)
 SMALL = {"width": 16, "heads": 2, "layers": 3}

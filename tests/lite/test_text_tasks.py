@@ -28,10 +28,10 @@ from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.text import base, characters, prose
+from asyncfl_lite.tasks.text import base, prose
+from asyncfl_lite.tasks.text import files as real
 from asyncfl_lite.tasks.text.base import IGNORED, SequenceTask, thinned, trained_tokeniser, written
-from asyncfl_lite.tasks.text.characters import Shakespeare, roles_of
-from asyncfl_lite.tasks.text.documents import MRPC, Newsgroups20, without_header, without_quotes
+from asyncfl_lite.tasks.text.files import MRPC, Newsgroups20, Shakespeare, roles_of, without_header, without_quotes
 from asyncfl_lite.tasks.text.prose import SLOTS, PydocTopics, sentence_pairs
 from asyncfl_reproduction.standins import text as standins
 from asyncfl_reproduction.standins.text import Pairs, PydocChars, Topics20, Topics20Bags
@@ -284,7 +284,7 @@ FEW = {"samples": 300, "test_samples": 100}
 
 @pytest.mark.parametrize("source", [PydocTopics(), Pairs(**FEW), Topics20(**FEW), Topics20Bags(**FEW), PydocChars()])
 def test_synthetic_texts_imitate_training_texts(source, monkeypatch):
-    for module in (base, standins, characters):
+    for module in (base, standins, real):
         monkeypatch.setattr(module, "written", lambda inputs, count, rng, order=1: inputs[:count])
     task = source.load()
     assert torch.equal(task.unlabelled_set("synthetic", 40, RNG(0)), task.samples[0][:40])
@@ -351,23 +351,25 @@ def test_mrpc_from_files(tmp_path, monkeypatch):
 def test_mrpc_is_fetched_only_when_asked(tmp_path, monkeypatch):
     asked = []
 
-    def load_dataset(*names):
-        asked.append(names)
-        rows = {name: {"sentence1": [f"{name} {k}" for k in range(count)], "sentence2": [f"so {k}" for k in range(count)],
-                       "label": [k % 2 for k in range(count)]}
-                for name, count in (("train", 20), ("validation", 6), ("test", 8))}  # fmt: skip
-        return {name: datasets.Dataset.from_dict(part) for name, part in rows.items()}
+    def load_dataset(*names, split):
+        asked.append((*names, split))
+        some = range({"train": 20, "validation": 6, "test": 8}[split])
+        columns = {"sentence1": [f"{split} {k}" for k in some], "sentence2": [f"so {k}" for k in some]}
+        return datasets.Dataset.from_dict({**columns, "label": [k % 2 for k in some]})
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     with pytest.raises(DataError):
         MRPC(folder=str(tmp_path)).load()
     assert not asked
     task = MRPC(folder=str(tmp_path), download=True, length=20, vocabulary=200).load()
-    assert asked == [("nyu-mll/glue", "mrpc")] and (len(task.labels), len(task.test_labels)) == (20, 6)
+    assert {names[:2] for names in asked} == {("nyu-mll/glue", "mrpc")} and (
+        len(task.labels),
+        len(task.test_labels),
+    ) == (20, 6)
     assert task.decode(task.inputs[3]) == "train 3[SEP] so 3[SEP]"
     write_mrpc(tmp_path)  # what is there already is not fetched
     assert len(MRPC(folder=str(tmp_path), download=True, vocabulary=200).load().labels) == 36
-    assert len(asked) == 1
+    assert len(asked) == 3
 
 
 GROUPS = ("rec.autos", "sci.space")

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
 from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.generation.base import (
     LanguageTokens,
     Problem,
@@ -24,6 +23,7 @@ from asyncfl_lite.tasks.generation.base import (
 )
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.text.base import fetched
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="
@@ -164,23 +164,6 @@ def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
         if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in keys):
             raise DataError(f"{path}: object {number} must have the texts {', '.join(keys)}")
     return [tuple(row[key] for key in keys) for row in rows]
-
-
-def fetched(repository: str, part: str, *keys: str, config: str | None = None) -> list[tuple[str, ...]]:
-    """Read columns of a data set on the Hugging Face hub, downloaded through `datasets` on first use.
-
-    Raises:
-        DataError: when the data set cannot be fetched.
-    """
-    with needs("text", "downloading this data set"):
-        import datasets
-
-    try:
-        table = datasets.load_dataset(repository, config, split=part)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise DataError(f"download: {repository} cannot be fetched ({reason})") from None
-    return list(zip(*(table[key] for key in keys), strict=True))
 
 
 def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:

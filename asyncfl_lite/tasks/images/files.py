@@ -20,7 +20,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -59,32 +59,9 @@ from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
 
 
-class Known(NamedTuple):
-    """A data set that torchvision can read.
-
-    Attributes:
-        title: the data set's name in print.
-        reader: name of torchvision's class.
-        places: its possible folders in the data folder; torchvision's ``root`` is the folder that contains this one.
-    """
-
-    title: str
-    reader: str
-    places: tuple[str, ...]
-
-
-TORCHVISION_SETS = {
-    "mnist": Known("MNIST", "MNIST", ("MNIST",)),
-    "fashion_mnist": Known("Fashion-MNIST", "FashionMNIST", ("FashionMNIST",)),
-    "cifar10": Known("CIFAR-10", "CIFAR10", ("cifar-10-batches-py", "CIFAR10/cifar-10-batches-py")),
-    "cifar100": Known("CIFAR-100", "CIFAR100", ("cifar-100-python", "CIFAR100/cifar-100-python")),
-    "stl10": Known("STL-10", "STL10", ("stl10_binary", "STL10/stl10_binary")),
-}
-
-
 @lru_cache(maxsize=4)
 def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    """Read the training or the test part of a data set of :data:`TORCHVISION_SETS`, checked by torchvision.
+    """Read the training or the test part of a data set that torchvision reads and checks.
 
     Args:
         name: the data set's name.
@@ -101,7 +78,8 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
     with needs("images", name):
         from torchvision import datasets  # a second and more to import: only when needed
 
-    known, reader = TORCHVISION_SETS[name], getattr(datasets, TORCHVISION_SETS[name].reader)
+    known: type[TorchvisionImages] = TASKS.get(name)
+    reader = getattr(datasets, known.reader)
     how = f"get it with task_settings download=true, or put {known.title} there as torchvision lays it out"
     place = Path(folder) / known.places[0] if download else data_folder(folder, *known.places, how=how)
     part = {"split": "train" if train else "test"} if name == "stl10" else {"train": train}
@@ -291,9 +269,14 @@ CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
 class TorchvisionImages(ImageFiles):
     """Abstract base of tasks whose files torchvision reads."""
 
+    reader: ClassVar[str]
+    """Name of torchvision's class."""
+    places: ClassVar[tuple[str, ...]]
+    """Possible folders in the data folder; torchvision's ``root`` is the folder that contains this one."""
+
     def files(self) -> list[Path]:
         """Return the data set's folder, if it exists, and the folder of generated images, if the task uses one."""
-        return data_places(self.folder, *TORCHVISION_SETS[self.name].places) + super().files()
+        return data_places(self.folder, *self.places) + super().files()
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Read the requested training and test images, and the number and names of the classes."""
@@ -314,6 +297,8 @@ class MNIST(TorchvisionImages):
 
     name: ClassVar[str] = "mnist"
     title: ClassVar[str] = "MNIST"
+    reader = "MNIST"
+    places = ("MNIST",)
     about: ClassVar[dict[str, Any]] = {
         "source": "MNIST, LeCun, Cortes, Burges, of NIST's special databases 1 and 3",
         "licence": MNIST_LICENCE,
@@ -332,6 +317,8 @@ class FashionMNIST(TorchvisionImages):
 
     name: ClassVar[str] = "fashion_mnist"
     title: ClassVar[str] = "Fashion-MNIST"
+    reader = "FashionMNIST"
+    places = ("FashionMNIST",)
     about: ClassVar[dict[str, Any]] = {
         "source": "Fashion-MNIST, Xiao, Rasul, Vollgraf (Zalando Research), 2017",
         "licence": "MIT",
@@ -349,6 +336,8 @@ class CIFAR10(TorchvisionImages):
 
     name: ClassVar[str] = "cifar10"
     title: ClassVar[str] = "CIFAR-10"
+    reader = "CIFAR10"
+    places = ("cifar-10-batches-py", "CIFAR10/cifar-10-batches-py")
     about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-10, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
     cross: Other = "cifar100"
     natural: Literal["warped", Other] = "stl10"
@@ -363,6 +352,8 @@ class CIFAR100(TorchvisionImages):
 
     name: ClassVar[str] = "cifar100"
     title: ClassVar[str] = "CIFAR-100"
+    reader = "CIFAR100"
+    places = ("cifar-100-python", "CIFAR100/cifar-100-python")
     about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-100, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
     cross: Other = "cifar10"
     natural: Literal["warped", Other] = "stl10"
@@ -377,6 +368,8 @@ class STL10(TorchvisionImages):
 
     name: ClassVar[str] = "stl10"
     title: ClassVar[str] = "STL-10"
+    reader = "STL10"
+    places = ("stl10_binary", "STL10/stl10_binary")
     about: ClassVar[dict[str, Any]] = {
         "source": "STL-10, Coates, Ng, Lee, An Analysis of Single-Layer Networks, 2011; images of ImageNet",
         "licence": "not stated; the authors ask to cite their paper of 2011",

@@ -20,7 +20,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.base import files
-from asyncfl_lite.base.errors import DataError, ResultError
+from asyncfl_lite.base.errors import DataError, ResultError, reason
 from asyncfl_lite.base.files import sealed, unsealed, write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens
@@ -117,6 +117,22 @@ def pretrained_tokeniser(checkpoint: str, download: bool) -> Tokeniser:
     model.no_truncation()
     model.no_padding()
     return Tokeniser(model, ids)
+
+
+def fetched(repository: str, part: str, *keys: str, config: str | None = None) -> list[tuple[Any, ...]]:
+    """Read columns of a data set on the Hugging Face hub, downloaded through `datasets` on first use.
+
+    Raises:
+        DataError: when the data set cannot be fetched.
+    """
+    with needs("text", "downloading this data set"):
+        import datasets
+
+    try:
+        table = datasets.load_dataset(repository, config, split=part)
+    except (OSError, ValueError) as error:
+        raise DataError(f"download: {repository} cannot be fetched ({reason(error)})") from None
+    return list(zip(*(table[key] for key in keys), strict=True))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,13 @@
-"""Texts to classify, from files: MRPC's pairs of sentences, and the posts of 20 Newsgroups.
+"""Text tasks read from files: MRPC's pairs of sentences, the posts of 20 Newsgroups, and Shakespeare's plays.
 
 MRPC (Dolan and Brockett 2005; FedEcho §5.2) asks whether two news sentences mean the same. 20 Newsgroups (Lang 1995;
 FedRevive §3.2) has posts of 1993 to classify by group.
+
+In the plays (LEAF, Caldas et al. 2018; KUIPER §4), models predict the next character. A role's text is cut into windows
+that follow each other. A sample has the L characters of a window as inputs and the L characters one position later as
+labels, so the model predicts at every position. LEAF, instead, shifts its window of 80 by one character and predicts
+one character. The first four fifths of each role's windows are for training, and the last are for testing. Roles with
+little text do not become clients; their text is the unlabelled set ``natural``.
 """
 
 from __future__ import annotations
@@ -13,20 +19,23 @@ import lzma
 import pickle
 import re
 import zlib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from pydantic import Field
+from torch import Tensor
 
-from asyncfl_lite.base.errors import DataError, reason
+from asyncfl_lite.base.errors import ConfigError, DataError, reason
 from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import balanced, check_labels
-from asyncfl_lite.tasks.task import Task
-from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
-from asyncfl_lite.tasks.text.prose import prose
+from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
+from asyncfl_lite.tasks.text.prose import prose, topics
 
 Labelled = tuple[list[Text], list[int]]
 MRPC_HOW = (
@@ -69,7 +78,7 @@ class MRPC(TextSource):
         """Return a list with the data set's folder; an empty list if it does not exist."""
         return data_places(self.folder, "MRPC", "mrpc")
 
-    def _read(self) -> tuple[Labelled, Labelled, Labelled]:
+    def _read(self) -> tuple[Labelled, ...]:
         """Read the pairs for training, validation and testing."""
         try:
             place = data_folder(self.folder, "MRPC", "mrpc", how=MRPC_HOW)
@@ -94,21 +103,14 @@ def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
     return train, validation, test
 
 
-def _from_glue() -> tuple[Labelled, Labelled, Labelled]:
+def _from_glue() -> tuple[Labelled, ...]:
     """Fetch GLUE's copy: 3,668 pairs for training, 408 for validation, 1,725 for testing."""
-    with needs("text", "downloading mrpc"):
-        import datasets
 
-    try:
-        splits = datasets.load_dataset("nyu-mll/glue", "mrpc")
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise DataError(f"download: GLUE's MRPC cannot be fetched ({reason})") from None
+    def pairs(part: str) -> Labelled:
+        rows = fetched("nyu-mll/glue", part, "sentence1", "sentence2", "label", config="mrpc")
+        return [row[:2] for row in rows], [row[2] for row in rows]
 
-    def pairs(part: Any) -> Labelled:
-        return [*zip(part["sentence1"], part["sentence2"], strict=True)], [*part["label"]]
-
-    return pairs(splits["train"]), pairs(splits["validation"]), pairs(splits["test"])
+    return tuple(pairs(part) for part in ("train", "validation", "test"))
 
 
 def read_pairs(path: Path) -> Labelled:
@@ -298,3 +300,150 @@ def _of_bunches(train: dict, test: dict) -> tuple[tuple[str, ...], Posts, Posts]
         raise DataError("20news-bydate-test: must have the groups that 20news-bydate-train has")
     first, second = ((list(part["data"]), part["target"].tolist()) for part in (train, test))
     return names, first, second
+
+
+PLAYS_HOW = (
+    "get tinyshakespeare's input.txt (github.com/karpathy/char-rnn), or any plays of blocks 'SPEAKER:' and speech "
+    "with empty lines between them, and name the folder in task_settings folder or ASYNCFL_DATA"
+)
+UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+"""Token for every character that is not in an alphabet's texts; its id is 0."""
+
+
+class Alphabet:
+    """The characters of a text, numbered from 1; 0 stands for any other.
+
+    Args:
+        texts: the texts that contain the characters.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.characters = UNKNOWN + "".join(sorted(set().union(*texts)))
+        self._ids = {character: number for number, character in enumerate(self.characters)}
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    def windows(self, text: str, length: int) -> Tensor:
+        """Cut a text into ``(n, length + 1)`` ids; each window begins with the last character of the one before."""
+        ids = torch.tensor([self._ids.get(character, 0) for character in text], dtype=torch.int64)
+        if len(ids) <= length:
+            return ids.new_zeros(0, length + 1)
+        return ids.unfold(0, length + 1, length)
+
+    def decode(self, row: Tensor) -> str:
+        """Return the text of ``(L,)`` ids."""
+        return "".join(self.characters[number] for number in row.tolist())
+
+
+def character_task(
+    name: str,
+    roles: Mapping[str, str],
+    others: Iterable[str],
+    cross: Callable[[], str],
+    length: int,
+    **about: Any,
+) -> SequenceTask:
+    """Make a task of predicting the next character in roles' texts; the roles are the samples' owners.
+
+    Its unlabelled sets are ``cross``, another text; ``natural``, other roles' texts; and ``synthetic``, texts from a
+    Markov chain in which each character follows the three before it as in the training windows.
+
+    Args:
+        name: the task's name in configurations.
+        roles: role -> text, of at least five windows each.
+        others: texts of roles that are not clients.
+        cross: function that returns another text.
+        length: number L of characters in a window.
+        about: the task's other fields.
+
+    Raises:
+        ConfigError: when there are no roles, or one has fewer than five windows.
+    """
+    alphabet = Alphabet(roles.values())
+    windows = [alphabet.windows(text, length) for text in roles.values()]
+    if min(map(len, windows), default=0) < 5:
+        raise ConfigError(f"least: must leave some roles, each with 5 windows of {length} characters or more")
+    cuts = [len(own) * 4 // 5 for own in windows]
+    train = torch.cat([own[:cut] for own, cut in zip(windows, cuts, strict=True)])
+    test = torch.cat([own[cut:] for own, cut in zip(windows, cuts, strict=True)])
+    owners = np.repeat(np.arange(len(windows)), cuts)
+
+    def drawn(texts: Iterable[str], count: int, rng: np.random.Generator) -> Tensor:
+        return sample(torch.cat([alphabet.windows(text, length) for text in texts])[:, :-1], count, rng)
+
+    others = tuple(others)
+    return SequenceTask(
+        name,
+        train[:, :-1],
+        train[:, 1:],
+        test[:, :-1],
+        test[:, 1:],
+        num_classes=len(alphabet),
+        unlabelled={
+            "cross": lambda count, rng: drawn([cross()], count, rng),
+            "natural": lambda count, rng: drawn(others, count, rng),
+            "synthetic": lambda count, rng: written(train[:, :-1], count, rng, order=3),
+        },
+        owners=owners,
+        kinds=owners,
+        vocabulary=len(alphabet),
+        class_names=tuple(alphabet.characters),
+        metric="perplexity",
+        decode=alphabet.decode,
+        **about,
+    )
+
+
+def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Return each role's speeches, joined by line breaks, and the number of characters in its blocks.
+
+    The number includes the name at the head of a block.
+
+    Args:
+        play: text of blocks with empty lines between them, each with a line ``SPEAKER:`` and a speech.
+    """
+    speeches: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+    for block in re.split(r"\n\n+", play.strip()):
+        speaker, _, speech = block.partition("\n")
+        if speaker.endswith(":") and speech:
+            speeches.setdefault(speaker[:-1], []).append(speech)
+            sizes[speaker[:-1]] = sizes.get(speaker[:-1], 0) + len(block)
+    return {role: "\n".join([*said, ""]) for role, said in speeches.items()}, sizes
+
+
+@TASKS.register("shakespeare")
+class Shakespeare(TaskSource):
+    """Next-character prediction on Shakespeare's plays, by role (105 roles of tinyshakespeare).
+
+    It is scored by perplexity.
+    """
+
+    folder: str | None = None
+    """Folder that contains input.txt or tinyshakespeare/; None for ASYNCFL_DATA, else the cache folder."""
+    least: int = Field(2000, ge=1)
+    """Number of characters that a role needs to become a client, counting its name at the head of each block."""
+    length: int = Field(80, ge=2)
+    """Number of characters in a window."""
+
+    def files(self) -> list[Path]:
+        """Return a list with the data set's folder; an empty list if it does not exist."""
+        return data_places(self.folder, "tinyshakespeare", "shakespeare")
+
+    def load(self) -> Task:
+        """Load the task."""
+        place = data_folder(self.folder, "tinyshakespeare", "shakespeare", how=PLAYS_HOW)
+        path = data_file(place, "input.txt", how=PLAYS_HOW)
+        speeches, sizes = roles_of(text_of(path))
+        roles = {role: text for role, text in speeches.items() if sizes[role] >= self.least}
+        others = [text for role, text in speeches.items() if role not in roles]
+        return character_task(
+            "shakespeare",
+            roles,
+            others,
+            lambda: " ".join(topics().values()),
+            self.length,
+            source="William Shakespeare, compiled by Andrej Karpathy (tinyshakespeare)",
+            licence="public domain; the compilation states none",
+        )
