@@ -143,4 +143,4 @@ class FedAC(AdaptiveStep):
         self.control = self.control + self._control_sum / self._divisor
         self._control_sum = torch.zeros_like(self.x)
         ahead = chosen.beta1 * self.mean + (1 - chosen.beta1) * mean
-        return self.x + self.server_lr * ahead / (self.square.sqrt() + chosen.eps)
+        return self.x + self.step_size() * ahead / (self.square.sqrt() + chosen.eps)

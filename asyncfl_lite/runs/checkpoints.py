@@ -25,7 +25,7 @@ from asyncfl_lite.base.files import clear_parts, write_atomically
 from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.meaning import meaning
 
-FORMAT = 10
+FORMAT = 11
 HEAD = b"asyncfl_lite checkpoint "
 """First bytes of a checkpoint; its identity follows on the same line, as JSON."""
 LONGEST_HEAD = 2**14

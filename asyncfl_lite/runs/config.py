@@ -201,9 +201,9 @@ class Config(Fields):
         hashed = {key: value for key, value in whole.items() if key not in NOT_IN_HASH | as_they_were}
         if "trouble" in hashed:
             hashed["trouble"] = self.trouble.model_dump(mode="json", exclude_defaults=True)
-        for group in ("task_settings", "delay_settings"):
+        for group, places in (("task_settings", PLACES), ("delay_settings", PLACES), ("settings", set())):
             kind = getattr(self, group)
-            left_out = PLACES | {
+            left_out = places | {
                 key for key in kind.later if getattr(kind, key) == type(kind).model_fields[key].default
             }
             hashed[group] = {key: value for key, value in hashed[group].items() if key not in left_out}

@@ -201,3 +201,19 @@ def test_a_setting_that_came_later_leaves_earlier_hashes_as_they_were():
         Config(task="modmath", task_settings=settings).hash for settings in ({}, {"largest": 9}, {"largest": 8})
     )
     assert usual == named == "ffa0dd8c3f40" != other
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "given", "recorded"),
+    [
+        ("fedbuff", {}, "abcb6f1a0d68"),
+        ("fedbuff", {"tau_c": 1}, "abcb6f1a0d68"),
+        ("fedecho", {}, "d5a702b4bf00"),
+        ("fadas", {}, "839fbbd1d084"),
+        ("fadas", {"delay_adaptive": True, "tau_c": 3}, "61dde6a3e098"),
+    ],
+)
+def test_an_option_that_came_later_leaves_earlier_hashes_as_they_were(algorithm, given, recorded):
+    assert Config(task="digits", algorithm=algorithm, settings=given).hash == recorded
+    changed = Config(task="digits", algorithm=algorithm, settings={**given, "server_lr_decay": 0.9})
+    assert changed.hash != recorded

@@ -90,7 +90,8 @@ def test_the_table_has_every_method_and_every_switch(capsys, monkeypatch):
 
 
 SWITCHES = {
-    "fedbuff": {"staleness_weight": "none", "buffer_weight": "uniform"},
+    "fedbuff": {"staleness_weight": "none", "buffer_weight": "uniform", "server_lr_decay": 1, "delay_adaptive": False,
+                "da_rule": "ratio", "tau_c": 1},
     "fadas": {"bias_correction": False, "delay_adaptive": False, "da_rule": "min_inv"},
     "fedac": {"fedac_fresh": "one", "correction": "per_step"},
     "ca2fl": {"cache_mean": "all", "cache_commit": "at_agg"},
