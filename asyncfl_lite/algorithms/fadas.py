@@ -52,8 +52,8 @@ class FADAS(AdaptiveStep):
         bias_correction: bool = False
         """Correct the averages' bias as the authors' code does: η_t / (1 - β₁^t) and √v̂ / √(1 - β₂^t)."""
         da_rule: Literal["ratio", "divide", "min_inv"] = "min_inv"
-        """The rate for stale buffers, with ``delay_adaptive``: min(η, 1/τ_max) as in the paper (``min_inv``), η/τ_max as
-        in the authors' code (``divide``), or η τ_c/τ_max (``ratio``)."""
+        """The rate for stale buffers, with ``delay_adaptive``: min(η, 1/τ_max) as in the paper (``min_inv``), η/τ_max
+        as in the authors' code (``divide``), or η τ_c/τ_max (``ratio``)."""
 
     settings: Settings
 

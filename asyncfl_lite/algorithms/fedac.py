@@ -42,6 +42,7 @@ class FedAC(AdaptiveStep):
     about = About(
         title="FedAC",
         paper="Zang et al. 2024 (re-implemented from third-party code)",
+        secondary=True,
         models_stored="6",
         keeps_versions=True,
         on_clients=("controls",),
