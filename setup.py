@@ -15,8 +15,8 @@ setup(
         "asyncfl_reproduction": [
             "cells/*.yaml",
             "printed/*.csv",
-            "results/**/searches.parquet",
-            "results/league/*/*.parquet",
+            "printed/SHA256SUMS",
+            *RECORDS,
         ],
         "asyncfl_course.explore": ["pictures/*.svg"],
         "asyncfl_course.referee": ["sealed/*.json"],

@@ -16,23 +16,22 @@ import pandas as pd
 
 from asyncfl_course.records import (
     ACCURACY,
-    BORROWED,
     CELLS,
     CURVES,
-    PRINTED,
+    ENDINGS,
+    FIXED,
+    PLAIN,
     RESULTS,
     RUNS,
     TUNED,
-    TWIN,
     Finding,
     Measured,
-    borrowed,
     contrast,
     expand_grid,
-    first_tier,
+    of_cells,
     paper_of,
     read_table,
-    tried,
+    rows_of,
     untuned,
 )
 from asyncfl_lite.base.errors import ResultError, unknown_name
@@ -61,31 +60,31 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
     of_cells = {cell: [drawn[cell, seed] for seed in rows["seed"]] for cell, rows in by_cell.items()}
     plan = CELLS / f"{tier}.yaml"
     cells = expand_grid(plan, paper=paper) if plan.exists() else []
-    return Measured(by_cell, of_cells, [cell.name for cell in cells], borrowed(cells))
+    return Measured(by_cell, of_cells, [cell.name for cell in cells])
 
 
-def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:
-    """Return a study's search for one method's settings, with one row per combination and seed.
+def searched(cell: str, column: str = TUNED, tier: str = "laptop") -> pd.DataFrame:
+    """Return a cell's own search, with one row per combination and seed.
 
     Args:
-        study: such as ``fedecho-overlaid_mnist``.
-        method: such as ``fedbuff``.
-        column: ``tuned``, or ``printed``, in which the server's settings are fixed.
+        cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
+        column: as in :func:`in_column`.
+        tier: where it is recorded.
 
     Returns:
-        point (the combination, as JSON), seed, last5_accuracy and final_accuracy (fractions; NaN where the run
-        diverged), config_hash, cpu_seconds.
+        point (the combination, as JSON), seed, last5_accuracy and final_accuracy (fractions on validation samples; NaN
+        where the run diverged), config_hash, cpu_seconds.
 
     Raises:
         ResultError: no such search is recorded.
 
     Example:
-        >>> searched("fedecho-overlaid_mnist", "fedbuff")["point"].nunique()
-        12
+        >>> searched("fedecho/table2/large-dir0.1/fedbuff")["point"].nunique()
+        36
     """
-    rows = tried(study, method, column)
+    rows = rows_of(of_cells(tier, cell), cell + ENDINGS[_columns(paper_of(cell))[column]])
     if not rows:
-        raise ResultError(f"{study}: no search for {method} in the column {column!r} is recorded")
+        raise ResultError(f"{cell}: no search in the column {column!r} is recorded in the tier {tier}")
     return pd.DataFrame(rows).drop(columns=["search", "meaning"])
 
 
@@ -94,8 +93,10 @@ def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
 
     Args:
         paper: as in :func:`evidence`.
-        column: ``tuned``, or this paper's name for the column with fixed server settings: ``rate 1`` for FedEcho,
-            KUIPER and FedADT, ``printed server rate`` for FedRevive, ``fixed server rate`` for the league.
+        column: ``tuned``; this paper's name for the column with a fixed server rate: ``server rate 1`` for FedEcho,
+            KUIPER and FedADT, ``printed server rate`` for FedRevive, ``fixed server rate`` for the league; or ``plain
+            FedBuff at 1`` (``plain FedBuff at the printed rate``), in which FedBuff's updates have equal weights, too.
+            A method without a server rate has the same runs in all columns.
         tier: where it is recorded.
 
     Raises:
@@ -104,36 +105,19 @@ def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
     Example:
         >>> in_column("kuiper", "printed server rate")
         Traceback (most recent call last):
-        asyncfl_lite.base.errors.ResultError: column: kuiper has 'tuned' and 'rate 1', not 'printed server rate'
-    """
-    known = {TUNED: TUNED, untuned(paper): PRINTED}
+        asyncfl_lite.base.errors.ResultError: column: kuiper has 'tuned', 'server rate 1' and 'plain FedBuff at 1', not 'printed server rate'
+    """  # noqa: E501
+    known = _columns(paper)
     if column not in known:
-        raise ResultError(f"column: {paper} has {' and '.join(map(repr, known))}, not {column!r}")
+        *names, last = map(repr, known)
+        raise ResultError(f"column: {paper} has {', '.join(names)} and {last}, not {column!r}")
     return evidence(paper, tier).column(known[column])
 
 
-def newest(*cells: str, column: str = TUNED) -> str:
-    """Return the tier of the newest searches that have all of these cells: ``fair``, or else ``laptop``.
-
-    In the tier ``fair`` each method was searched where it is used, and chosen on validation samples. The searches of
-    the tier ``laptop`` are older: they had fewer tries, and chose on test samples.
-
-    Args:
-        cells: full names of cells of one paper.
-        column: as in :func:`in_column`.
-
-    Raises:
-        ResultError: neither tier has all of them.
-
-    Example:
-        >>> cells = [f"kuiper/fig3b/bias0.5/{name}" for name in ("kuiper", "oort")]
-        >>> newest(*cells), newest(*cells, column="rate 1")
-        ('fair', 'laptop')
-    """
-    found = first_tier([cell + TWIN * (column != TUNED) for cell in cells], ("fair", "laptop"), RESULTS)
-    if found is None:
-        raise ResultError(f"{', '.join(cells)}: not all recorded in the column {column!r} of the tier fair or laptop")
-    return found
+def _columns(paper: str) -> dict[str, str]:
+    """Map the names of a paper's columns to those in code."""
+    fixed = untuned(paper)
+    return {TUNED: TUNED, **({FIXED: "printed"} if fixed == FIXED else {fixed: "server_rate", PLAIN[fixed]: "printed"})}
 
 
 def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = ACCURACY) -> pd.Series:
@@ -141,7 +125,7 @@ def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = A
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
-        column: ``tuned``, or the paper's other column; see :func:`in_column`.
+        column: as in :func:`in_column`.
         tier: where it is recorded.
         number: name of the number in a run's summary; by default the mean accuracy of its last five tests, a fraction.
 
@@ -159,8 +143,8 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
     """Compare two recorded cells by the report's rule, and return the result as one line of text.
 
     The line has both means with deviations in percent, their difference in points (paired by seed) with its interval,
-    the number of seeds, and the verdict on "the first lies above the second". If a cell's rates were searched
-    elsewhere, its mean is marked and the verdict is "borrowed", because the comparison decides nothing.
+    the number of seeds, and where the first lies: above, below, equivalent or open. With a margin, it ends with the
+    verdict on "the first lies above the second by more than this".
 
     Args:
         better: the cell that should be above.
@@ -174,20 +158,23 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
 
     Example:
         >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
-        >>> print(compare(natural, fedbuff))
-        mild-dir0.1/fedecho-natural against mild-dir0.1/fedbuff: 81.3 ± 1.3 (borrowed), 81.6 ± 1.2 (borrowed), -0.3 [-1.4, 0.7], 10 seeds: borrowed
-    """  # noqa: E501
+        >>> print(compare(natural, fedbuff).split(": ", 1)[1])
+        82.5 ± 1.3, 81.4 ± 1.8, +1.1 [0.4, 1.9], 10 seeds: above
+    """
     finding = _above(better, worse, margin, column, tier)
-    return f"{finding.detail}: {finding.verdict}"
+    return f"{finding.detail}: {_said(finding, margin)}"
+
+
+def _said(finding: Finding, margin: float = 0.0) -> str:
+    """Return where the first side lies, or the verdict if it was asked by how much, or if no run decides it."""
+    return finding.verdict if margin or finding.contrast is None else finding.contrast.side
 
 
 def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Finding:
     """Return the finding on whether one recorded cell is above another, by the report's rule."""
     for cell in (better, worse):
         scores(cell, column, tier)
-    measured = in_column(paper_of(better), column, tier)
-    found = measured.above(better, worse, margin)
-    return found._replace(verdict=BORROWED) if {better, worse} & set(measured.borrowed) else found
+    return in_column(paper_of(better), column, tier).above(better, worse, margin)
 
 
 def differences(
@@ -204,23 +191,23 @@ def differences(
 
     Returns:
         One row per setting and other method: place (the setting's name), other, mean, low and high (in points, paired
-        by seed, with the same interval as for claims), seeds, verdict (on "the first lies above the other"; "borrowed"
-        if a cell's rates were searched elsewhere). :func:`.plot_differences` draws this table.
+        by seed, with the same interval as for claims), seeds, verdict (above, below, equivalent or open).
+        :func:`.plot_differences` draws this table.
 
     Raises:
         ResultError: one of the cells is not recorded.
 
     Example:
-        >>> found = differences("fedecho", ["fedbuff"], {"sentences": "fedecho/table4"})
+        >>> found = differences("fedadt", ["fedbuff"], {"MNIST": "fedadt/table1/mnist-dir0.1"})
         >>> found[["place", "other", "seeds", "verdict"]].values.tolist()
-        [['sentences', 'fedbuff', 32, 'undecided']]
+        [['MNIST', 'fedbuff', 10, 'below']]
     """
     rows = []
     for (name, place), other in itertools.product(places.items(), others):
         found = _above(f"{place}/{first}", f"{place}/{other}", 0.0, column, tier)
         apart = found.contrast
         numbers = [100 * apart.mean, 100 * apart.low, 100 * apart.high, apart.seeds] if apart else [math.nan] * 4
-        rows.append([name, other, *numbers, found.verdict])
+        rows.append([name, other, *numbers, _said(found)])
     return pd.DataFrame(rows, columns=["place", "other", "mean", "low", "high", "seeds", "verdict"])
 
 
@@ -249,7 +236,7 @@ def leads(
     Example:
         >>> found = leads(*(f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff")))
         >>> found[["until", "mean"]].round(1).iloc[[0, -1]].to_numpy().tolist()
-        [[25.0, 11.7], [200.0, 0.0]]
+        [[25.0, 1.3], [200.0, 0.7]]
     """
     curves = [_curves(cell, column, tier) for cell in (first, second)]
     ends = np.linspace(0, max(curve[over].iloc[-1] for curve in curves[1].values()), windows + 1)

@@ -6,13 +6,15 @@ lessons.check("07.1", mixing_weight)     # right, or an input on which it is wro
 lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
 lessons.progress()                       # which exercises are solved
 lessons.recall("08")                     # three questions about lesson 06
+lessons.checked(path)                    # the path of a recorded file, or an error if the file is damaged
 """
 
-from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, newest, scores, searched
+from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores, searched
 from asyncfl_course.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
 from asyncfl_course.expectations import call, expect, expect_close, expect_equal
 from asyncfl_course.progress import Progress, progress
 from asyncfl_course.recall import Recall, recall
+from asyncfl_course.records import checked, keep
 
 __all__ = [
     "Attempt",
@@ -24,6 +26,7 @@ __all__ = [
     "attempts",
     "call",
     "check",
+    "checked",
     "compare",
     "differences",
     "evidence",
@@ -33,8 +36,8 @@ __all__ = [
     "expect_close",
     "expect_equal",
     "in_column",
+    "keep",
     "leads",
-    "newest",
     "progress",
     "recall",
     "scores",

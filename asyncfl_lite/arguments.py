@@ -69,6 +69,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     _complete(parser)
     if not arguments or arguments[0] not in (*parser.commands, "-h", "--help", "--version"):
         parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))
+    if empty := [text for text in arguments if re.fullmatch("--[^=]+=--", text)]:
+        parser.error(f"{empty[0].partition('=')[0]}: must be followed by a value, got '--'")  # argparse makes it a list
     written = {_with_dashes(text): text for text in arguments}
     options, left = parser.parse_known_args([_with_dashes(text) for text in arguments])
     if left:
@@ -108,8 +110,17 @@ def _with_dashes(text: str) -> str:
 
 def folder(name: str) -> str:
     """Return the folder's ``name``, or raise if it is blank, as when a shell variable is not set."""
+    return _named(name, "a folder")
+
+
+def file(name: str) -> str:
+    """Return the file's ``name``, or raise if it is blank, as when a shell variable is not set."""
+    return _named(name, "a file")
+
+
+def _named(name: str, what: str) -> str:
     if not name.strip():
-        raise argparse.ArgumentTypeError(f"must be a folder, got {name!r}")
+        raise argparse.ArgumentTypeError(f"must be {what}, got {name!r}")
     return name
 
 

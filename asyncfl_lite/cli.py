@@ -7,6 +7,7 @@ itself. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run 
 from __future__ import annotations
 
 import argparse
+import io
 import itertools
 import os
 import re
@@ -40,22 +41,53 @@ MOST_SEEDS = 1000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = None
+    _prepare_streams()
     try:
-        options = parse(list(sys.argv[1:] if arguments is None else arguments))
-        for place in getattr(options, "import", ()):
-            import_own(located(place, Path.cwd()))
-        return (COMMANDS.get(options.command) or options.carry_out)(options)
+        try:
+            options = parse(list(sys.argv[1:] if arguments is None else arguments))
+            for place in getattr(options, "import", ()):
+                import_own(located(place, Path.cwd()))
+            return (COMMANDS.get(options.command) or options.carry_out)(options)
+        finally:
+            sys.stdout.flush()  # here, where it may fail
     except BrokenPipeError:  # the reader of the output, such as head, has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except (AsyncFLError, OSError, MemoryError, RuntimeError) as error:
         if (line := _in_one_line(error)) is None:
             raise
         print(f"asyncfl-lite: {line}", file=sys.stderr)
+        _drop_output()
         return 2
     except KeyboardInterrupt as interrupt:
         print(f"asyncfl-lite: {interrupt}" if str(interrupt) else _when_interrupted(options), file=sys.stderr)
         return INTERRUPTED
+
+
+def _prepare_streams() -> None:
+    """Open the standard streams that the caller has closed, and have characters that a stream cannot show written out.
+
+    Otherwise the next file that is opened would take the number of a closed stream, and get what is printed there.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it takes the lowest free number, which is this one
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Print what is left to be printed; if it cannot be, drop it, or Python would complain when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _when_interrupted(options: argparse.Namespace | None) -> str:
@@ -80,6 +112,7 @@ def _in_one_line(error: Exception) -> str | None:
 
 def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.runs.records import check_writable
+    from asyncfl_lite.runs.results import mixed_versions
     from asyncfl_lite.runs.run import run, run_in
 
     configs = _configs(options)
@@ -96,6 +129,8 @@ def _run(options: argparse.Namespace) -> int:
         print(f"{name:24} {_over_seeds([result.summary.get(name) for result in results])}")
     if any(result.is_constant_answer for result in results):
         print("constant answer: the final model predicts one class for every test sample; it did not train")
+    if told := mixed_versions(results):
+        print(f"{'versions of libraries':24} computed under different ones: {told}")
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0
@@ -144,9 +179,10 @@ def _configs(options: argparse.Namespace) -> list[Config]:
     if options.config is not None:
         given = _added_to(_read_settings(Path(options.config), another_task="task" in given), given)
     seeds = [seed for text in options.seed or [] for seed in _seeds(text)]
-    if len(set(seeds)) < len(seeds):
+    configs = [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
+    if len({config.seed for config in configs}) < len(configs):  # 0 and 00 are the same
         raise ConfigError(f"seed: must be given once each, got {', '.join(seeds)}")
-    return [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
+    return configs
 
 
 def _read_settings(path: Path, another_task: bool) -> Any:

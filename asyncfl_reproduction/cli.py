@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncfl_lite.arguments import WithDefaults, folder, takes_own
+from asyncfl_lite.arguments import WithDefaults, file, folder, takes_own
 from asyncfl_lite.base.errors import ConfigError, SimulationError, shown, unknown_name
 from asyncfl_lite.base.libraries import needs
 from asyncfl_reproduction.grid.interrupts import MESSAGE, ends_when_interrupted
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asyncfl_reproduction.grid.cost import Estimate
     from asyncfl_reproduction.grid.run import Report
 
-TIER_OR_FILE = "tier, such as smoke, laptop or core, or file of cells"
+TIER_OR_FILE = "tier, such as smoke, laptop or headline, or file of cells"
 BACKENDS = {"loky": "processes on this machine", "dask": "a Dask cluster"}
 MOST_WORKERS = 1024
 
@@ -33,10 +33,10 @@ def add_commands(commands: Any) -> None:
         commands: the object that ``argparse`` returns for subcommands.
     """
     grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=WithDefaults)
-    file = grid.add_argument(
+    cells = grid.add_argument(
         "file", help="file of cells, or the name of a tier in the package, such as smoke or laptop"
     )
-    file.completer = _tiers
+    cells.completer = _tiers
     grid.add_argument("--paper", default="all", help="run only the cells of this paper, such as fedecho")
     grid.add_argument(
         "--only", default="*", help="run only cells whose names match this pattern, such as 'fedecho/table2/*'"
@@ -62,7 +62,10 @@ def add_commands(commands: Any) -> None:
         help=f"where to run the cells: {' or '.join(BACKENDS.values())}",
     )
     grid.add_argument(
-        "--scheduler", metavar="ADDRESS", help="address of the Dask cluster's scheduler, such as tcp://10.0.0.1:8786"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of the Dask cluster's scheduler, such as tcp://127.0.0.1:8786 or, with TLS, tls://10.0.0.1:8786; "
+        "anyone who reaches another one can run code as you",
     )
     takes_own(grid)
     grid.set_defaults(command="grid", carry_out=_grid, interrupted=MESSAGE)
@@ -75,14 +78,18 @@ def add_commands(commands: Any) -> None:
     tune.add_argument(
         "file",
         nargs="?",
-        help="file of studies; by default the package's cells/tuning.yaml",
+        type=file,
+        help="file of studies; by default the league's, cells/tuning.yaml",
+    )
+    tune.add_argument(
+        "--beyond",
+        type=int,
+        default=0,
+        help="with --cells, values to try beyond each edge on which a search's best lies; ended searches go on",
     )
     tune.add_argument("--cells", metavar="TIER", help="run the searches that the cells of this tier name")
     tune.add_argument(
         "--only", default="*", help="run only searches whose names match this pattern, such as '*/fedecho-*'"
-    )
-    tune.add_argument(
-        "--defaults", action="store_true", help="write the studies' choices into the package's file of defaults"
     )
     tune.add_argument("--yes", action="store_true", help="start even if the estimate is more than two hours")
     tune.add_argument(
@@ -198,6 +205,8 @@ def _said(report: Report) -> int:
     """Print how a grid ended, and return the exit code."""
     counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
     print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
+    for told, count in report.versions.items():
+        print(f"  {count} complete cells were computed, at least in part, under other versions: {told}")
     for name, where in sorted(report.elsewhere.items()):
         print(f"  elsewhere: {name}: {where}")
     for name, error in sorted(report.failed.items()):
@@ -206,14 +215,10 @@ def _said(report: Report) -> int:
 
 
 def _tune(options: argparse.Namespace) -> int:
-    from asyncfl_reproduction.tuning.defaults import write_defaults
     from asyncfl_reproduction.tuning.search import tune
     from asyncfl_reproduction.tuning.studies import read_searches
 
     folder = None if options.results is None else Path(options.results)
-    if options.defaults:
-        write_defaults()
-        return 0
     if options.cells is not None:
         return _tune_cells(options, folder)
     searches = read_searches(options.file or CELLS / "tuning.yaml", options.only)
@@ -232,11 +237,11 @@ def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
     if options.file is not None:
         raise ConfigError("file: must be left out with --cells, which names a tier")
     cells = expand_grid(tier_file(options.cells), only=options.only, imports=getattr(options, "import"))
-    waiting = [(left, cell.search) for cell in cells if (left := left_of(cell, folder)) is not None]
+    waiting = [(left, cell.search) for cell in cells if (left := left_of(cell, folder, options.beyond)) is not None]
     _allow(estimate([left for left, _ in waiting], Path("runs"), kept=kept_in()), options)
     with ends_when_interrupted():
         for left, search in waiting:
-            carry_out(left.tier, search, folder, say=_line)
+            carry_out(left.tier, search, folder, say=_line, beyond=options.beyond)
     return 0
 
 

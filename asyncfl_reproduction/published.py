@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from asyncfl_lite.base.errors import DataError
+from asyncfl_reproduction.digests import checked
 from asyncfl_reproduction.home import PAPERS
 
 
@@ -16,7 +17,7 @@ def _read(name: str) -> pd.DataFrame:
     path = PAPERS / name
     if not path.exists():
         raise DataError(f"{path}: is not there; it holds the published numbers and comes with the package")
-    return pd.read_csv(path)
+    return pd.read_csv(checked(path))
 
 
 def published(paper: str, artefact: str) -> pd.DataFrame:
@@ -35,6 +36,12 @@ def published(paper: str, artefact: str) -> pd.DataFrame:
         dict(part.split("=", 1) for part in setting.split(";") if "=" in part) for setting in rows["setting"].fillna("")
     ]
     return pd.concat([rows, pd.DataFrame(parts, index=rows.index)], axis=1)
+
+
+def artefacts(paper: str) -> list[str]:
+    """Return the names of a paper's tables, figures and texts that have printed numbers, in the recorded order."""
+    table = _read("results.csv")
+    return list(dict.fromkeys(table.loc[table["paper"] == paper, "artefact"]))
 
 
 def hyperparameters(paper: str) -> pd.DataFrame:

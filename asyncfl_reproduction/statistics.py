@@ -1,17 +1,20 @@
 """The rule for verdicts, which uses differences paired by seed and intervals that stay valid when seeds are added.
 
-**Looks.** A comparison begins with 10 seeds, and gets 16 and then 32 as long as it is undecided. Each look has its own
+**Looks.** A comparison begins with 10 seeds, and gets 16 and then 32 as long as it is open. Each look has its own
 error level (1 %, 1.5 % and 2.5 %, 5 % in all), so its interval is wider than a 95 % interval, and all looks together
 are wrong in at most 5 % of cases. A tier that has fewer than 10 seeds is looked at once, at 5 %. ``scaled`` p values
 are multiplied so that their threshold is 5 % at every look.
 
-**Verdict.** A difference is judged against a margin m, which is 0 or the printed gain. Level comes first: the verdict
-is ``level`` if two one-sided tests (Schuirmann 1987) put the difference within ±1 point, or times within 5 %, even if
-the sign is certain. Otherwise the t interval decides: ``holds`` (lower end above m), ``reversed`` (upper end below 0),
-``smaller than claimed`` (upper end below m, whatever the lower end is), or else ``undecided``. The p value of
-Wilcoxon's signed-rank test is also reported.
+**Verdict.** A difference is judged against a margin m, which is 0 or the printed gain. Equivalence comes first: the
+verdict is ``equivalent`` if two one-sided tests (Schuirmann 1987) put the difference within ±1 point, or times within 5
+%, even if the sign is certain. Otherwise the t interval decides: ``holds`` (lower end above m), ``reversed`` (upper end
+below 0), ``fails`` (upper end below m, whatever the lower end is), or else ``open``. The p value of Wilcoxon's
+signed-rank test is also reported.
 
-**Several comparisons.** A claim holds if all its parts hold, and is level if all its parts are level. Neither needs a
+**Two-sided words.** Of two cells that no claim orders, the first is ``above`` or ``below`` if the t interval excludes
+0, "above (below) by less than a point" if it is equivalent as well, else ``equivalent`` or ``open``.
+
+**Several comparisons.** A claim holds if all its parts hold, and is equivalent if all its parts are. Neither needs a
 correction. Refutations by single parts are corrected by Holm's method (1979) over the parts. The claims of a family are
 corrected by Benjamini and Hochberg's method (1995).
 """
@@ -26,16 +29,16 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from asyncfl_reproduction.verdicts import HOLDS, LEVEL, REVERSED, SMALLER, UNDECIDED
+from asyncfl_reproduction.verdicts import ABOVE, BELOW, EQUIVALENT, FAILS, HOLDS, LITTLE, OPEN, REVERSED
 
 FEWEST_SEEDS = 3
 ERROR_LEVEL = 0.05
 LOOKS = {10: 0.01, 16: 0.015, 32: 0.025}
 """Number of seeds at a look -> its error level; the levels sum to :data:`ERROR_LEVEL`."""
 EQUAL_POINTS = 0.01
-"""Difference of accuracies, as a fraction, below which they are level."""
+"""Difference of accuracies, as a fraction, below which they are equivalent."""
 EQUAL_SHARE = 0.05
-"""Relative difference of times below which they are level."""
+"""Relative difference of times below which they are equivalent."""
 EQUAL_RATIO = math.log(1 + EQUAL_SHARE)
 SAME = 1e-9
 """Range below which all differences count as equal, because only rounding separates them."""
@@ -80,8 +83,21 @@ class Contrast(NamedTuple):
     @property
     def scaled(self) -> float:
         """The p value behind the verdict, rescaled so that its threshold is 5 % at each look."""
-        on = {LEVEL: self.equal, SMALLER: min(1.0, 2 * self.below)}
+        on = {EQUIVALENT: self.equal, FAILS: min(1.0, 2 * self.below)}
         return scaled(on.get(self.verdict, self.p), self.seeds)
+
+    @property
+    def side(self) -> str:
+        """Where the first side lies, if no claim orders the two: above, below, equivalent or open.
+
+        Example:
+            >>> contrast(np.array([0.004, 0.005, 0.006, 0.005]), "").side
+            'above by less than a point'
+        """
+        equal = self.equal <= 1 - self.level
+        if self.low > 0 or self.high < 0:
+            return (ABOVE if self.low > 0 else BELOW) + LITTLE * equal
+        return EQUIVALENT if equal else OPEN
 
 
 def level_at(seeds: int) -> float:
@@ -117,7 +133,7 @@ def contrast(
         alpha: the error level if there is only one look; by default that of the look at this many seeds.
 
     Returns:
-        The comparison. With fewer than three seeds, or if one number is infinite, the verdict is ``undecided`` and the
+        The comparison. With fewer than three seeds, or if one number is infinite, the verdict is ``open`` and the
         interval is unbounded. If all differences are the same, there is no deviation to judge by, so p is that of the
         sign test, 2^(1 − seeds).
     """
@@ -128,7 +144,7 @@ def contrast(
     if seeds < FEWEST_SEEDS or np.isinf(differences).any():
         mean = float(differences.mean()) if seeds else math.nan
         ends = (-math.inf, math.inf, 1 - alpha, seeds, margin)
-        return Contrast(name, unit, mean, *ends, 1.0, 1.0, 1.0, 1.0, 1.0, UNDECIDED)
+        return Contrast(name, unit, mean, *ends, 1.0, 1.0, 1.0, 1.0, 1.0, OPEN)
     mean = float(differences.mean())
     low, high = interval(differences, 1 - alpha)
     low, high = (low if bounds[0] else -math.inf), (high if bounds[1] else math.inf)
@@ -147,27 +163,27 @@ def _beyond(mean: float) -> str:
 
 
 def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
-    """Return the verdict on a difference, given its interval: first whether it is level, and only then its direction.
+    """Return the verdict on a difference, given its interval: first whether it is equivalent, then its direction.
 
     Args:
         low: lower end of the difference's interval.
         high: upper end.
         equal: whether the difference lies within the bounds of equality.
         margin: the difference has to exceed it. A negative margin means "not below by more than this", and must be at
-            least as wide as the bound of equality. Then ``reversed`` means below the margin, and a level difference
-            ``holds``.
+            least as wide as the bound of equality. Then ``reversed`` means below the margin, and an equivalent
+            difference ``holds``.
     """
     if equal:
-        return HOLDS if margin < 0 else LEVEL
+        return HOLDS if margin < 0 else EQUIVALENT
     if low > margin:
         return HOLDS
     if high < min(0.0, margin):
         return REVERSED
-    return SMALLER if high < margin else UNDECIDED
+    return FAILS if high < margin else OPEN
 
 
 def as_level(low: float, high: float, equal: bool, bound: float) -> str:
-    """Return the verdict on the claim that nothing differs, which holds if the comparison is level.
+    """Return the verdict on the claim that nothing differs, which holds if the two are equivalent.
 
     Args:
         low: lower end of the difference's interval.
@@ -177,7 +193,7 @@ def as_level(low: float, high: float, equal: bool, bound: float) -> str:
     """
     if equal:
         return HOLDS
-    return REVERSED if low > bound or high < -bound else UNDECIDED
+    return REVERSED if low > bound or high < -bound else OPEN
 
 
 def as_equality(found: Contrast, bound: float) -> Contrast:
@@ -299,15 +315,15 @@ def within_a_claim(parts: Sequence[Contrast]) -> list[tuple[str, float]]:
     """Return each part's verdict and p value, corrected for a claim that needs all parts to hold.
 
     A verdict that refutes a part stands only if its p value passes Holm's correction over all parts, for each kind of
-    refutation; otherwise the part is undecided here. ``holds`` needs no correction, since the claim needs all parts to
-    hold; nor does ``level`` if all parts are level. Each p value has the threshold 5 %.
+    refutation; otherwise the part is open here. ``holds`` needs no correction, since the claim needs all parts to
+    hold; nor does ``equivalent`` if all parts are. Each p value has the threshold 5 %.
     """
     verdicts, p = [part.verdict for part in parts], np.array([part.scaled for part in parts])
-    for refuted in (REVERSED, SMALLER, *([LEVEL] if set(verdicts) != {LEVEL} else [])):
+    for refuted in (REVERSED, FAILS, *([EQUIVALENT] if set(verdicts) != {EQUIVALENT} else [])):
         those = np.array([verdict == refuted for verdict in verdicts], bool)
         p = np.where(those, holm(np.where(those, p, 1.0)), p)
     return [
-        (UNDECIDED if verdict in (REVERSED, SMALLER, LEVEL) and one > ERROR_LEVEL else verdict, float(one))
+        (OPEN if verdict in (REVERSED, FAILS, EQUIVALENT) and one > ERROR_LEVEL else verdict, float(one))
         for verdict, one in zip(verdicts, p, strict=True)
     ]
 

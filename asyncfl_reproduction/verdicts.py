@@ -1,70 +1,87 @@
 """Names of verdicts, and the rule for the verdict of a claim with several parts.
 
-A trained claim is about differences between cells, each judged by :mod:`.statistics`: ``holds``, ``smaller than
-claimed``, ``level``, ``reversed`` or ``undecided``. A claim about the clock or about printed numbers ``holds`` or
-``fails``. ``holds where run`` means that every part that was run holds, and that other parts were not run; it is never
-counted as ``holds``. ``did not train`` means that a cell predicts one class for every input, and ``borrowed`` that a
-cell uses rates that were searched elsewhere.
+A claim says that one cell is above another, or a number as large as printed. Its comparisons are judged by
+:mod:`.statistics`: the claim ``holds``; the two cells are ``equivalent``; the claim is ``reversed``; it ``fails``,
+because the difference is surely smaller than claimed, or because a fact contradicts it; or it is ``open``. A comparison
+with a cell that did not train is ``open``. Two cells that no claim orders are compared in both
+directions: the first is ``above`` or ``below`` the second, or they are ``equivalent``, or this is ``open``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
-HOLDS, WHERE_RUN, SMALLER = "holds", "holds where run", "smaller than claimed"
-LEVEL, PARTLY = "level", "partly level"
-REVERSED, UNDECIDED, FAILS = "reversed", "undecided", "fails"
-DID_NOT_TRAIN, BORROWED, NOT_RUN = "did not train", "borrowed", "not run"
-VERDICTS = (HOLDS, WHERE_RUN, SMALLER, LEVEL, PARTLY, REVERSED, UNDECIDED, FAILS, DID_NOT_TRAIN, BORROWED, NOT_RUN)
-REFUTED = (FAILS, REVERSED, PARTLY, LEVEL, SMALLER)
+HOLDS, EQUIVALENT, REVERSED, OPEN, FAILS, NOT_RUN = VERDICTS = (
+    *("holds", "equivalent", "reversed", "open", "fails", "not run"),
+)
+ABOVE, BELOW, LITTLE = "above", "below", " by less than a point"
+"""Words for two cells that no claim orders, beside ``equivalent`` and ``open``. :data:`LITTLE` follows the first two
+where the sign is certain, and the cells are equivalent all the same."""
+REFUTED = (REVERSED, FAILS)
 """Verdicts that refute a claim, clearest first."""
-
 
 SAID = {
     HOLDS: ("holds", "hold"),
-    WHERE_RUN: ("holds where run", "hold where run"),
-    SMALLER: ("is smaller than claimed", "are smaller than claimed"),
-    LEVEL: ("is level", "are level"),
-    PARTLY: ("is partly level", "are partly level"),
+    EQUIVALENT: ("is equivalent", "are equivalent"),
     REVERSED: ("is reversed", "are reversed"),
-    UNDECIDED: ("is undecided", "are undecided"),
+    OPEN: ("is open", "are open"),
     FAILS: ("fails", "fail"),
-    DID_NOT_TRAIN: ("rests on runs that did not train", "rest on runs that did not train"),
-    BORROWED: ("rests on borrowed rates", "rest on borrowed rates"),
     NOT_RUN: ("was not run", "were not run"),
 }
 """Verdict -> the phrase for one claim, and for several."""
-ALWAYS = (HOLDS, LEVEL, REVERSED, UNDECIDED, NOT_RUN)
-"""Verdicts whose count is stated even if it is 0."""
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Return a sentence with the number of trained claims by verdict; zeros are left out except in ``ALWAYS``.
+    """Return a sentence with the number of trained claims by verdict.
 
     Example:
-        >>> counted({"holds": 3, "level": 1, "reversed": 5, "not run": 4}).split(", ", 1)[1]
-        '3 hold, 1 is level, 5 are reversed, 0 are undecided and 4 were not run.'
+        >>> counted({"holds": 3, "equivalent": 1, "reversed": 5, "not run": 4}).split(", ", 1)[1]
+        '3 hold, 1 is equivalent, 5 are reversed, 0 are open, 0 fail and 4 were not run.'
     """
     told = {name: int(counts.get(name, 0)) for name in VERDICTS}
-    *parts, last = [f"{number} {SAID[name][number != 1]}" for name, number in told.items() if number or name in ALWAYS]
+    *parts, last = [f"{number} {SAID[name][number != 1]}" for name, number in told.items()]
     return f"Of {sum(told.values())} claims that training could have refuted, {', '.join(parts)} and {last}."
 
 
-def joined(verdicts: Iterable[str]) -> str:
-    """Return the verdict of a claim that needs all parts to hold, so that one refuted part refutes the claim.
+def parts_counted(verdicts: Iterable[str]) -> str:
+    """Return how many parts of a claim have each verdict, without those that were not run.
 
-    "A is above B in every column" says that there is a difference everywhere, so it does not hold if one part is level.
-    If all parts are level, the claim is ``level``. If only some are, and none is reversed, it is ``partly level``.
-
-    Args:
-        verdicts: the verdicts of the parts; if some parts were not run, a claim that would hold gets ``holds where
-            run``.
+    Example:
+        >>> parts_counted(["holds", "equivalent", "holds", "reversed", "not run"])
+        '2 hold, 1 equivalent, 1 reversed'
     """
-    parts = set(verdicts)
-    ran = parts - {NOT_RUN}
+    counts = Counter(verdicts)
+    return ", ".join(
+        f"{counts[name]} {SAID[name][counts[name] != 1].removeprefix('is ').removeprefix('are ')}"
+        for name in VERDICTS
+        if counts[name] and name != NOT_RUN
+    )
+
+
+def of_parts(claims: Iterable[Sequence[str]]) -> str:
+    """Return sentences with the shares of all claims' parts, and the number of claims that hold in a part of theirs.
+
+    Example:
+        >>> of_parts([["holds", "not run"], ["holds", "reversed"]])
+        'Of their 3 parts that were run, 67 % hold and 33 % are reversed. 1 claim holds with parts that were not run.'
+    """
+    claims = list(claims)
+    counts = Counter(verdict for parts in claims for verdict in parts if verdict != NOT_RUN)
+    ran = sum(counts.values())
     if not ran:
-        return NOT_RUN
-    if LEVEL in ran and ran != {LEVEL}:
-        ran = ran - {LEVEL} | {PARTLY}
-    worst = next(verdict for verdict in (*REFUTED, DID_NOT_TRAIN, UNDECIDED, WHERE_RUN, HOLDS) if verdict in ran)
-    return WHERE_RUN if worst == HOLDS and NOT_RUN in parts else worst
+        return "No part of them was run."
+    *shares, last = [f"{100 * counts[name] / ran:.0f} % {SAID[name][1]}" for name in VERDICTS if counts[name]]
+    said = f"{', '.join(shares)} and {last}" if shares else last
+    partly = sum(joined(parts) == HOLDS and NOT_RUN in parts for parts in claims)
+    holding = f"{partly} claim{'s' * (partly != 1)} {SAID[HOLDS][partly != 1]} with parts that were not run."
+    return f"Of their {ran} parts that were run, {said}. {holding}"
+
+
+def joined(verdicts: Iterable[str]) -> str:
+    """Return the verdict of a claim that needs all parts to hold.
+
+    It is the worst verdict of the parts that were run: reversed, else fails, else open, else equivalent, else holds.
+    """
+    ran = set(verdicts) - {NOT_RUN}
+    return next((verdict for verdict in (*REFUTED, OPEN, EQUIVALENT, HOLDS) if verdict in ran), NOT_RUN)

@@ -26,6 +26,7 @@ import torch
 
 from asyncfl_lite import Config, Result, run_many
 from asyncfl_lite.tasks import registry
+from asyncfl_reproduction.digests import checked, keep
 
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SEEDS = (100, 101, 102)
@@ -162,7 +163,9 @@ def main() -> None:
     torch.set_num_threads(1)
     for task in options.only or TASKS:
         file, names = RESULTS / f"{task}.csv", list(TASKS[task].knobs)
-        table = pd.read_csv(file) if options.record and file.exists() else pd.DataFrame(columns=[*names, "method"])
+        table = (
+            pd.read_csv(checked(file)) if options.record and file.exists() else pd.DataFrame(columns=[*names, "method"])
+        )
         there = {tuple(row) for row in table[[*names, "method"]].itertuples(index=False)}
         for knobs, method in wanted(task):
             if (*knobs.values(), method) not in there:
@@ -170,8 +173,7 @@ def main() -> None:
                 print(best(found, names).to_string(header=table.empty), flush=True)
                 table = found if table.empty else pd.concat([table, found])
                 if options.record:
-                    RESULTS.mkdir(parents=True, exist_ok=True)
-                    table.sort_values(names, kind="stable").to_csv(file, index=False)
+                    keep(table.sort_values(names, kind="stable"), file, index=False)
         print(f"\n{task}\n{best(table.sort_values(names, kind='stable'), names).to_string()}")
         print(f"{table['cpu_seconds'].sum():.0f} s of processor time\n")
 

@@ -34,6 +34,7 @@ from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.scheduling import Continuous
 from asyncfl_lite.tasks import Task
+from asyncfl_reproduction.digests import checked, seal
 
 RESULTS = Path(__file__).parent / "results"
 FEDECHO = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "client_lr": 0.1, "eval_every": 10}
@@ -272,7 +273,8 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="figures without a goal too, some ten minutes")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    recorded = json.loads((RESULTS / "cpu.json").read_text())["figures"] if (RESULTS / "cpu.json").exists() else []
+    file = RESULTS / "cpu.json"
+    recorded = json.loads(checked(file).read_text())["figures"] if file.exists() else []
     before = {figure["name"]: figure for figure in recorded}
     figures = []
     for name in options.only or (SECTIONS if options.all else WITH_GOALS):
@@ -286,7 +288,8 @@ def main() -> None:
         figures = [measured.pop(name, figure) for name, figure in before.items()] + list(measured.values())
         content = {"machine": machine, "versions": versions(), "figures": figures}
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "cpu.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        seal(file)
 
 
 def line(figure: Figure, before: Figure | None) -> str:

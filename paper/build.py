@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import typst
 from facts import facts, of_all
@@ -32,9 +33,10 @@ def main() -> None:
     table, in_points, in_ratios = headlines()
     counts, sentence = verdict_counts()
     asked = asked_for(text)
-    numbers = {
+    numbers: dict[str, Any] = {
         "found": asked,
-        "columns": {name: column.name for name, column in COLUMNS.items()} | {"either": FIXED},
+        "columns": COLUMNS | {"either": FIXED},
+        "columns_in_order": list(COLUMNS.values()),
         "headlines": in_points,
         "sooner": in_ratios,
         "counts": counts,

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from asyncfl_reproduction.claims import Measured
-from asyncfl_reproduction.grid.cells import ALL_PRINTED, TWIN
-from asyncfl_reproduction.grid.columns import RATE_1, TUNED
+from asyncfl_reproduction.claims.measured import INSTEAD
+from asyncfl_reproduction.grid.columns import ALL, PLAIN, RATE_1, TUNED
 from asyncfl_reproduction.home import RESULTS
 from asyncfl_reproduction.places import tier_file
 from asyncfl_reproduction.published import hyperparameters
-from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.statistics import Contrast, contrast
-from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED
+from asyncfl_reproduction.verdicts import ABOVE, BELOW, EQUIVALENT, LITTLE, OPEN
 from asyncfl_reproduction.written import in_points
 
 HERE = Path(__file__).parent
@@ -26,25 +25,13 @@ LOOKUP = re.compile(r'#(\w+)\(\s*"([^"]+)"(?:,\s*"([^"]+)")?(?:,\s*column:\s*"([
 """A look-up in the text: its kind, one or two names, and a column."""
 
 
-class Column(NamedTuple):
-    """A recorded column: its name for readers, and the endings of the names of the left and the right cell."""
-
-    name: str
-    left: str
-    right: str
-
-
-COLUMNS = {
-    "tuned": Column(TUNED, "", ""),
-    "fixed": Column(RATE_1, TWIN, TWIN),
-    "printed": Column("printed", ALL_PRINTED, ALL_PRINTED),
-}
-"""How the text calls a column -> the column."""
+COLUMNS = {"tuned": TUNED, "server_rate": RATE_1, "printed": PLAIN[RATE_1], "all_printed": ALL}
+"""Column in code -> its name for readers."""
 EQUAL_TIME = "equal time"
 """Column of the tuned difference when the first of the two runs ends."""
 ON_REAL_DATA = " on real data"
 """Ends a column's name where the cells are those of the tier ``real``."""
-SEARCHED = "fair"
+SEARCHED = "laptop"
 """The tier of the main comparisons."""
 DASH = "–"
 
@@ -55,26 +42,26 @@ def recorded(tier: str) -> Recorded:
     return Recorded(tier_file(tier), HERE / "nothing", RESULTS)
 
 
-@cache
-def tier_of(*cells: str, column: str = "tuned") -> str:
-    """Return the tier that has all of these cells: ``fair`` where each was searched where it is used, else its own."""
+def tier_of(cell: str, column: str = "tuned") -> str:
+    """Return the tier in which a cell is recorded."""
+    paper = cell.split("/")[0]
+    own = paper if paper in ("league", "real") else SEARCHED
     if column.endswith(ON_REAL_DATA):
-        return "real"
-    paper = cells[0].split("/")[0]
-    own = paper if paper in ("league", "real") else "laptop"
-    tier = first_tier(cells, (SEARCHED, own, "paper"), RESULTS) or own
-    return "exact" if tier == "paper" else tier
+        own = "real"
+    return own if cell in recorded(own).results or paper != "kuiper" else "exact"
 
 
-def measured(*cells: str, column: str = "tuned") -> Measured:
-    """Return the measurements of the tier that has all of these cells."""
-    return recorded(tier_of(*cells, column=column)).measured
+@cache
+def measured(cell: str, column: str = "tuned") -> Measured:
+    """Return the measurements of the tier in which a cell is recorded, in a column."""
+    found = recorded(tier_of(cell, column)).measured
+    return found if column == EQUAL_TIME else found.column(column.removesuffix(ON_REAL_DATA))
 
 
-def in_column(column: str, left: str, right: str = "") -> tuple[str, str]:
-    """Return the names that two cells have in a column."""
-    found = COLUMNS.get(column.removesuffix(ON_REAL_DATA), COLUMNS["tuned"])
-    return left + found.left, right + found.right
+def in_column(cell: str, column: str) -> str:
+    """Return the name of the cell that stands for a tuned one in a column."""
+    planned, endings = recorded(tier_of(cell, column)).cells, INSTEAD[column.removesuffix(ON_REAL_DATA)]
+    return next((cell + ending for ending in endings if cell + ending in planned), cell)
 
 
 TOLD: dict[tuple[str, str, str], Contrast | None] = {}
@@ -84,31 +71,24 @@ TOLD: dict[tuple[str, str, str], Contrast | None] = {}
 def compared(left: str, right: str, column: str = "tuned") -> Contrast | None:
     """Return the difference of two cells in a column; None where one was not run."""
     if (left, right, column) not in TOLD:
-        cells = in_column(column, left, right)
-        found = measured(*cells, column=column)
-        gap = found.gap_in_time(*cells) if column == EQUAL_TIME else found.gap(*cells)
-        TOLD[left, right, column] = None if gap is None else contrast(gap.to_numpy(), "")
+        found = measured(left, column)
+        gap = found.gap_in_time(left, right) if column == EQUAL_TIME else found.gap(left, right)
+        empty = gap is None or (column.startswith("all_printed") and in_column(left, column) == left)
+        TOLD[left, right, column] = None if empty else contrast(gap.to_numpy(), "")
     return TOLD[left, right, column]
 
 
-def verdict(found: Contrast | None) -> str:
-    """Return the verdict that the left cell is above the right one, in the words of the tables."""
-    return NOT_RUN if found is None else word(found.verdict, found.low, found.high)
+SAID = {EQUIVALENT: "equivalent to", OPEN: "not distinguishable from"}
+SAID |= {side + LITTLE: f"less than a point {side}" for side in (ABOVE, BELOW)}
+"""Where a cell lies -> how the text says it, before the name of the right cell's method."""
 
 
-def word(name: str, low: float, high: float) -> str:
-    """Return a verdict in four words, of which ``equivalent`` tells the sign where the interval is certain of it."""
-    if name == LEVEL:
-        return "less than a point above" if low > 0 else "less than a point below" if high < 0 else "equivalent"
-    return {HOLDS: "above", REVERSED: "below"}.get(name, name if name in (NOT_RUN, BORROWED) else "open")
-
-
-def said(found: Contrast | None) -> str:
-    """Return the verdict as the text says it, before the name of the right cell's method."""
-    name = verdict(found)
-    return {"equivalent": "equivalent to", "open": "not distinguishable from", NOT_RUN: "not compared with"}.get(
-        name, name
-    )
+def said(left: str, right: str, column: str) -> str:
+    """Return where the left cell lies, as the text says it."""
+    found = compared(left, right, column)
+    if found is None:
+        raise LookupError
+    return SAID.get(found.side, found.side)
 
 
 def shown(found: Contrast | None) -> str:
@@ -123,8 +103,7 @@ def number(value: float) -> str:
 
 def setting(cell: str, name: str, column: str) -> str:
     """Return a setting of a cell's configuration, such as ``settings.clip``."""
-    (cell, _) = in_column(column, cell)
-    value: Any = recorded(tier_of(cell, column=column)).cells[cell].config.as_dict()
+    value: Any = recorded(tier_of(cell, column)).cells[in_column(cell, column)].config.as_dict()
     for part in name.split("."):
         value = value[part]
     return number(value)
@@ -132,14 +111,13 @@ def setting(cell: str, name: str, column: str) -> str:
 
 def accuracy(cell: str, _: str, column: str) -> str:
     """Return a cell's mean accuracy in per cent."""
-    (cell, _) = in_column(column, cell)
-    return f"{100 * measured(cell, column=column).by_seed(cell).mean():.1f}"
+    return f"{100 * measured(cell, column).by_seed(cell).mean():.1f}"
 
 
 def cost(left: str, right: str, column: str) -> str:
     """Return the processor time of a cell's runs as a multiple of another's."""
-    results = recorded(tier_of(left, right, column=column)).results
-    mean = [np.mean([run.timing["cpu_seconds"] for run in results[cell]]) for cell in (left, right)]
+    results = recorded(tier_of(left, column)).results
+    mean = [np.mean([run.timing["cpu_seconds"] for run in results[in_column(cell, column)]]) for cell in (left, right)]
     return f"{mean[0] / mean[1]:.1f}"
 
 
@@ -161,7 +139,7 @@ def difference(left: str, right: str, column: str) -> str:
 
 LOOKUPS = {
     "d": difference,
-    "says": lambda left, right, column: said(compared(left, right, column)),
+    "says": said,
     "accuracy": accuracy,
     "setting": setting,
     "cost": cost,

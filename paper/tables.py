@@ -18,19 +18,18 @@ from lookups import (
     measured,
     number,
     recorded,
-    setting,
     shown,
-    word,
 )
 
 from asyncfl_lite import plots
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_reproduction.claims.base import TRAINED
+from asyncfl_reproduction.claims.measured import AT_FIXED_RATE, TUNED
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.names import SECONDARY, marked
 from asyncfl_reproduction.report.together import RATES as FEDBUFFS
 from asyncfl_reproduction.statistics import EQUAL_POINTS, contrast
-from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED, VERDICTS, counted
+from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, OPEN, REVERSED, VERDICTS, counted
 
 MAIN = {"fedecho": "fedecho/table2/large-dir0.1/fedecho-natural", "fedrevive": "fedrevive/table1/cifar10/fedrevive",
         "kuiper": "kuiper/fig3b/bias1/kuiper", "fedadt": "fedadt/table1/mnist-dir0.1/fedadt"}  # fmt: skip
@@ -88,11 +87,10 @@ def echo_margins() -> list[list[str]]:
     """Return how many of the twelve tuned rows have each verdict if two methods count as equivalent within a margin."""
     rows = []
     for margin in (EQUAL_POINTS / 2, EQUAL_POINTS, 2 * EQUAL_POINTS):
-        gaps = [measured(*pair).gap(*pair) for place in ECHO.values() for unlabelled in SETS
+        gaps = [measured(pair[0]).gap(*pair) for place in ECHO.values() for unlabelled in SETS
                 if (pair := (f"{place}/fedecho-{unlabelled}", f"{place}/fedbuff"))]  # fmt: skip
         counts = Counter(contrast(gap.to_numpy(), "", equal=margin).verdict for gap in gaps)
-        others = len(gaps) - counts[HOLDS] - counts[LEVEL] - counts[REVERSED]
-        rows.append([f"{100 * margin:g}", *(str(n) for n in (counts[HOLDS], counts[LEVEL], others, counts[REVERSED]))])
+        rows.append([f"{100 * margin:g}", *(str(counts[name]) for name in (HOLDS, EQUIVALENT, OPEN, REVERSED))])
     return rows
 
 
@@ -156,13 +154,11 @@ def settings_rows() -> list[list[str]]:
 
 
 def real_rows() -> list[list[str]]:
-    """Return leads over FedBuff on real data: comparison, fixed server rate, lead at this rate, and lead when tuned."""
-    rows = []
-    for name, place, ours in REAL:
-        columns = [column + ON_REAL_DATA for column in ("fixed", "tuned")]
-        found = [shown(compared(f"{place}/{ours}", f"{place}/fedbuff", column)) for column in columns]
-        rows.append([name, setting(f"{place}/fedbuff", "server_lr", columns[0]), *found])
-    return rows
+    """Return leads over FedBuff on real data, in all columns."""
+    pairs = {name: (f"{place}/{ours}", f"{place}/fedbuff") for name, place, ours in REAL}
+    return [
+        [name, *(shown(compared(*pair, column + ON_REAL_DATA)) for column in COLUMNS)] for name, pair in pairs.items()
+    ]
 
 
 def choices() -> list[list[str]]:
@@ -178,7 +174,7 @@ def headlines() -> tuple[pd.DataFrame, list[list[str]], list[list[str]]]:
     rows: dict[str, list[list[str]]] = {"points": [], "log ratio": []}
     for name, of in table.groupby("id", sort=False):
         first, cells = of.iloc[0], []
-        for column in ("printed", "tuned"):
+        for column in (AT_FIXED_RATE, TUNED):
             row = next((row for _, row in of.iterrows() if row["column"] == column), None)
             cells += [DASH, DASH] if row is None else in_two_cells(row)
         paper = first["paper"].removesuffix(" points").removeprefix("× ").replace("-", "−")
@@ -195,14 +191,13 @@ def with_marks(text: str) -> str:
 
 def in_two_cells(row: pd.Series) -> list[str]:
     """Return a headline's number with its interval, and its verdict."""
-    if row["verdict"] in (NOT_RUN, BORROWED) or np.isnan(row["mean"]):
+    if np.isnan(row["mean"]):
         return [DASH, row["verdict"]]
     points = row["unit"] == "points"
     numbers = [100 * row[end] if points else math.exp(row[end]) for end in ("mean", "low", "high")]
     mean, low, high = (f"{value:+.1f}" if points else f"{value:.2f}" for value in numbers)
     told = f"{mean} [{low.lstrip('+')}, {high.lstrip('+')}]".replace("-", "−")
-    name = word(row["verdict"], row["low"], row["high"])
-    return [told, name if points else {"above": "sooner", "below": "later"}.get(name, name)]
+    return [told, row["verdict"]]
 
 
 def verdict_counts() -> tuple[list[list[str]], str]:

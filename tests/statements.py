@@ -49,7 +49,7 @@ SAYS_BOTH = re.compile(
     rf"Table (?P<table>\d+) prints (?P<methods>{METHOD})'s rates, (?P<first>\d[\d.]*) for clients and (?P<value>\d[\d.]*) for the server"
 )
 OF_REVIVE = re.compile(rf"(?P<methods>{METHOD})'s\W* printed (?P<side>server) rate, (?P<value>\d[\d.]*)")
-LABEL = re.compile(r"printed server rates?", re.I)
+LABEL = re.compile(r"printed server rates?|all rates as printed", re.I)
 EVERY = re.compile(r"\b(?:every|all) (?:of whose )?rates?\b[^.]* prints?\b|printed learning rates", re.I)
 OTHER = re.compile(r"(?:distill|distil|correction|correct)\w*", re.I)
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
+import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
@@ -15,9 +16,11 @@ SCRIPT = Path(__file__).parent.parent / ".ci" / "audit"
 
 @pytest.fixture(scope="module")
 def audit():
+    sys.path.insert(0, str(SCRIPT.parent))  # as Python does where it runs a script
     loader = SourceFileLoader("audit", str(SCRIPT))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("audit", loader))
     loader.exec_module(module)
+    sys.path.remove(str(SCRIPT.parent))
     return module
 
 
@@ -34,13 +37,13 @@ def vulnerable(*fixed: str) -> dict:
 
 
 @pytest.mark.parametrize("output", ["", "Traceback", "[]", "{}", "null"])
-def test_without_an_answer_it_says_so_and_passes(audit, output):
-    assert audit.verdict(output) == ("NO AUDIT: pip-audit's index could not be reached", 0)
+def test_without_an_answer_it_says_so_and_fails(audit, output):
+    assert audit.verdict(output) == ("NO AUDIT: pip-audit's index could not be reached", 3)
 
 
 def test_an_index_that_knows_nothing_is_no_clean_bill(audit):
     """pip-audit itself says "No known vulnerabilities found" then."""
-    assert audit.verdict(answer(UNKNOWN, UNKNOWN)) == ("NO AUDIT: pip-audit's index knows none of the 2 packages", 0)
+    assert audit.verdict(answer(UNKNOWN, UNKNOWN)) == ("NO AUDIT: pip-audit's index knows none of the 2 packages", 3)
 
 
 def test_what_is_vulnerable_is_named_and_fails_where_there_is_a_fixed_version(audit):
@@ -63,8 +66,20 @@ def test_where_pip_audit_cannot_be_had_there_is_no_answer(audit, error, monkeypa
         raise error
 
     monkeypatch.setattr(audit.venv, "create", lambda *_, **__: None)
-    monkeypatch.setattr(audit.subprocess, "run", fails)
+    monkeypatch.setattr(audit, "call", fails)
     assert audit.looked_up("somewhere") == ""
+
+
+def test_what_it_finds_is_read_though_pip_audit_then_ends_with_1(audit, monkeypatch):
+    answers = iter([None, subprocess.CalledProcessError(1, "pip-audit", answer(vulnerable("2.1")))])
+
+    def call(*_, **__):
+        if (error := next(answers)) is not None:
+            raise error
+
+    monkeypatch.setattr(audit.venv, "create", lambda *_, **__: None)
+    monkeypatch.setattr(audit, "call", call)
+    assert audit.verdict(audit.looked_up("somewhere"))[1] == 1
 
 
 def test_ci_runs_it_after_the_tests():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from asyncfl_lite import Config, Run, arguments, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.arguments import _parser, parse
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.written import settings_in
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.simulator.delays import DELAYS
@@ -111,6 +113,52 @@ def test_help_and_what_is_wrong_with_an_option_need_no_torch(arguments):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.stdout.splitlines()[-1] == "set()", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "streams", "code"),
+    [
+        ("run --alfa", "2>&-", 2),
+        ("run --alfa", "<&- >&- 2>&-", 2),
+        ("--version", "2>&- <&-", 0),
+        ("--version", ">&-", 0),
+        ("--version", "> /dev/full", 2),
+        ("--help", "> /dev/full", 2),
+    ],
+)
+def test_streams_that_are_closed_or_full_change_no_exit_code(command, streams, code):
+    line = f'"{sys.executable}" -m asyncfl_lite.cli {command} {streams}'
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=ROOT, timeout=60, env=env)
+    full = "asyncfl-lite: files: No space left on device\n" if "full" in streams else ""
+    assert (done.returncode, done.stderr) == (code, full)
+
+
+def test_no_file_takes_the_number_of_a_closed_stream():
+    code = (
+        "import os, sys\nos.close(2)\nsys.stderr = None\nfrom asyncfl_lite.cli import _prepare_streams\n"
+        "_prepare_streams()\nprint(os.open(os.devnull, os.O_RDONLY) > 2, sys.stderr.write('lost'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert (done.stdout, done.stderr) == ("True 4\n", "")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1"])
+def test_characters_that_an_encoding_lacks_are_written_out(encoding, monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert main(["list"]) == 0
+    assert "\\u" in written.getvalue().decode(encoding)
+
+
+def test_words_and_numbers_in_yaml_are_what_they_seem_to_be(tmp_path):
+    (tmp_path / "a.yaml").write_text("cohort: off\nautocast: yes\nrounds: 1e2\nclient_lr: 5e-2\nclients: 60\nalpha: ~")
+    (tmp_path / "b.yaml").write_text("{cohort: On, autocast: Off, channels_last: true, delay_settings: {gamma: 1E1}}")
+    a, b = settings_in(tmp_path / "a.yaml"), settings_in(tmp_path / "b.yaml")
+    assert a == {"cohort": "off", "autocast": "yes", "rounds": 100.0, "client_lr": 0.05, "clients": 60, "alpha": None}
+    assert b == {"cohort": "On", "autocast": "Off", "channels_last": True, "delay_settings": {"gamma": 10.0}}
+    config = Config(**{**a, "partition": "iid", "clients": 50})
+    assert (config.cohort, config.autocast, config.rounds, config.client_lr) == ("off", True, 100, 0.05)
 
 
 def test_the_other_commands_say_their_defaults_too(capsys):

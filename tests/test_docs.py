@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE, REPRODUCTION = ROOT / "asyncfl_lite", ROOT / "asyncfl_reproduction"
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *PAGES]
 ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html|student/|solutions/|progress\.json")
@@ -220,7 +220,7 @@ def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_a_stranger_s_hour_goes_as_it_is_told(tmp_path):
+def test_a_stranger_s_hour_goes_as_it_is_told(tmp_path, hears_ctrl_c):
     """Its files are written and its commands run in order; what they print but for accuracies is on the page."""
     page, ran = (ROOT / "docs/strangers_hour.md").read_text(), ""
     for language, code in FENCE.findall(page):

@@ -15,7 +15,7 @@ from asyncfl_lite.runs.run import run
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import kept_speeds, recorded_speeds
 from asyncfl_reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
-from asyncfl_reproduction.parquet import read_table
+from asyncfl_reproduction.parquet import read_table, write_table
 from conftest import toy_grid
 
 SMALL = {"clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 2}
@@ -65,8 +65,9 @@ def test_a_text_in_a_column_of_numbers_is_named(recorded, tmp_path, file, column
     for name in (RUNS, CURVES):
         table = read_table(folder / "results/smoke/toy" / name)
         if name == file:
-            table[column] = "fast"
-        table.to_parquet(tmp_path / "smoke/toy" / name)
+            table.assign(**{column: "fast"}).to_parquet(tmp_path / "smoke/toy" / name)
+        else:
+            write_table(tmp_path / "smoke/toy" / name, table)
     message = f"{file}: {column}: must be numbers, got str; record it again"
     with pytest.raises(ResultError, match=message):
         read_tidy(cells, tmp_path / "smoke")

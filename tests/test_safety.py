@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -19,6 +20,7 @@ CODE = sorted(
 ALLOWED = {
     ("asyncfl_course/zoo/mutants.py", "compile"): "of the package's own source, one fragment of it replaced",
     ("asyncfl_course/zoo/mutants.py", "exec"): "of the same",
+    ("asyncfl_lite/tasks/task.py", "pickle.loads"): "of a part of what pickle itself is loading",
     ("asyncfl_lite/base/written.py", "yaml.load"): "with a subclass of yaml.SafeLoader",
     (
         "asyncfl_lite/tasks/text/newsgroups20.py",
@@ -94,6 +96,34 @@ def test_the_lab_binds_to_loopback_and_keeps_its_token():
     assert "--ip=127.0.0.1" in command.split()
     assert not [word for word in command.split() if "token" in word.lower() or "password" in word.lower()]
     assert not [word for word in command.split() if "allow" in word.lower() or "disable" in word.lower()]
+
+
+OPENS_PORTS = {
+    r"^dask (scheduler|worker)\b": r"--host 127\.0\.0\.1 .*--dashboard-address 127\.0\.0\.1:0|\$TLS .*--dashboard-address 127\.0\.0\.1:0",
+    r"SLURMCluster\(": r"security=Security\(.*interface=.*\"dashboard_address\": \"127\.0\.0\.1:0\".*\"--dashboard-address\", \"127\.0\.0\.1:0\"",
+    r"-m\s+http\.server\b": r"--bind 127\.0\.0\.1",
+    r"--ip=0\.0\.0\.0(?=[^\n]*`)": r"-p\s+127\.0\.0\.1:8888:8888",
+    r"jupyter[- ](?:lab|notebook|server) --": r"--ip=127\.0\.0\.1|^(?!.*--ip=)",
+    r"LocalCluster\(|create_server\(|HTTPServer\(": r"127\.0\.0\.1",
+}
+"""What opens a port, and what must follow it within a few lines."""
+
+
+def test_what_pages_and_programs_open_is_on_loopback_or_behind_tls():
+    """Dask's --no-dashboard closes no port, and a server of Python's listens on all addresses if it is not told."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    texts = [ROOT / name for name in listed if Path(name).suffix in {"", ".md", ".py", ".yml", ".typ"}]
+    seen = dict.fromkeys(OPENS_PORTS, 0)
+    for path in texts:
+        text = path.read_text(errors="replace") if path.is_file() and path != Path(__file__) else ""
+        assert "--no-dashboard" not in text.replace("with `--no-dashboard`, too", ""), path
+        for opens, told in OPENS_PORTS.items():
+            for found in re.finditer(opens, text, re.M):
+                seen[opens] += 1
+                line = text[found.start() : found.start() + (700 if "Cluster" in opens else 250)]
+                line = line.partition("\n")[0] if opens[0] == "^" else line
+                assert re.search(told, line, re.S), f"{path}: {line!r}"
+    assert all(seen.values()), seen
 
 
 def test_no_notebook_holds_a_token_or_listens_to_all():

@@ -12,7 +12,7 @@ import torch
 from asyncfl_course import capstone
 from asyncfl_course.exercises import Wrong, exercise
 from asyncfl_course.expectations import call, expect, expect_equal
-from asyncfl_course.records import HOLDS, REVERSED, UNDECIDED
+from asyncfl_course.records import HOLDS, OPEN, REVERSED
 from asyncfl_course.referee.chance import chance
 from asyncfl_course.referee.plan import Control, Question, Runs
 from asyncfl_course.referee.verdict import NO_VERDICT
@@ -132,7 +132,7 @@ def report(answer: Any) -> None:
     """Check the reports on four made-up outcomes; each report must state its outcome's result."""
     for outcome in (
         _outcome(HOLDS, [2.75, 3.25, 3.5]),
-        _outcome(UNDECIDED, [-0.75, 1.25, 2.5]),
+        _outcome(OPEN, [-0.75, 1.25, 2.5]),
         _outcome(REVERSED, [-3.25, -2.75, -2.5]),
         _outcome(NO_VERDICT, []),
     ):
@@ -159,7 +159,7 @@ def _reported(text: Any, outcome: capstone.Outcome) -> None:
     }
     for part, (needle, what) in asked.items():
         expect(needle.lower() in parts[part], f"{which} the part {part} does not say {what}, {needle!r}.")
-    for other in {HOLDS, UNDECIDED, REVERSED} - {outcome.verdict}:
+    for other in {HOLDS, OPEN, REVERSED} - {outcome.verdict}:
         expect(other not in parts["Result"], f"{which} the part Result says {other!r}.")
     if outcome.because:
         expect(outcome.because.lower() in text, f"{which} the report does not say why: outcome.because.")

@@ -9,7 +9,7 @@ import pandas as pd
 from asyncfl_course.evidence import in_column
 from asyncfl_course.exercises import Wrong, exercise
 from asyncfl_course.expectations import call, expect, expect_close, word
-from asyncfl_course.records import HOLDS, RATE_1, TUNED
+from asyncfl_course.records import HOLDS, PLAIN, RATE_1, TUNED
 
 PHOTOGRAPHS = "real/cifar10_jpeg75"
 
@@ -59,9 +59,10 @@ def is_deaf(answer: Any) -> None:
 @exercise("08.3", "And on photographs?")
 def above_fedbuff(answer: Any) -> None:
     """Compare the answer with the recorded results, and name the column that it gets wrong."""
-    named = {RATE_1: {RATE_1}, TUNED: {TUNED}, "both": {RATE_1, TUNED}, "neither": set()}
+    plain = PLAIN[RATE_1]
+    named = {"plain": {plain}, TUNED: {TUNED}, "both": {plain, TUNED}, "neither": set()}
     said = word(answer, named, f"One of {', '.join(named)} is expected, not {answer!r}.")
-    for column in (RATE_1, TUNED):
+    for column in (plain, TUNED):
         recorded = in_column("real", column, "real")
         found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")
         if (column in named[said]) != (found.verdict == HOLDS):

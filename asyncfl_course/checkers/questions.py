@@ -10,7 +10,7 @@ from scipy import stats
 from asyncfl_course.evidence import in_column
 from asyncfl_course.exercises import Wrong, exercise
 from asyncfl_course.expectations import expect_close, letters
-from asyncfl_course.records import FIXED, HOLDS, LEVEL, REVERSED, TUNED
+from asyncfl_course.records import EQUIVALENT, FIXED, HOLDS, REVERSED, TUNED
 
 
 @exercise("16.1", "The luckiest of n tries")
@@ -67,8 +67,8 @@ def critical_difference(answer: Any) -> None:
 STATEMENTS = {
     "A": ("overlaid_mnist/large", "fedecho", TUNED, HOLDS),
     "B": ("overlaid_mnist/large", "fedadt", TUNED, REVERSED),
-    "C": ("overlaid_mnist/large", "fedrevive", TUNED, LEVEL),
-    "D": ("overlaid_mnist/uniform", "fedrevive", TUNED, LEVEL),
+    "C": ("overlaid_mnist/large", "fedrevive", TUNED, EQUIVALENT),
+    "D": ("overlaid_mnist/uniform", "fedrevive", TUNED, EQUIVALENT),
     "E": ("overlaid_mnist/large", "kuiper", FIXED, HOLDS),
     "F": ("overlaid_mnist/large", "kuiper", TUNED, HOLDS),
 }

@@ -82,8 +82,8 @@ def verdict(answer: Any) -> None:
         (0.1, 0.6, True, 7.0): "it is within a point, even if the sign is sure",
         (3.1, 30.0, False, 25.0): "it may be above the margin or below it",
         (26.0, 30.0, False, 25.0): "the whole interval exceeds the margin",
-        (0.1, 0.6, True, 0.0): "level comes first: a difference can be sure and smaller than a point",
-        (-0.6, -0.1, True, 0.0): "level comes first, whichever method is ahead",
+        (0.1, 0.6, True, 0.0): "equivalence comes first: a difference can be sure and smaller than a point",
+        (-0.6, -0.1, True, 0.0): "equivalence comes first, whichever method is ahead",
     }
     for (low, high, equal, margin), why in cases.items():
         expect_equal(answer, (low, high, equal, margin), rule.judge(low, high, equal, margin), because=why)

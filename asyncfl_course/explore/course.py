@@ -103,7 +103,7 @@ COURSE = (
             Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 32, 28),
             Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 36, 30),
             Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 45, 23),
-            Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 50, 30),
+            Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 42, 30),
             Lesson("10_fedrevive", "FedRevive", "stale updates revived on made-up samples", 66, 30),
         ),
         True,

@@ -8,13 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_course.records import EQUAL_POINTS, RATE_1, TUNED, TWIN, published
+from asyncfl_course.records import EQUAL_POINTS, published
 from asyncfl_course.referee import deaf
 from asyncfl_course.referee.lines import in_lines
-from asyncfl_course.referee.records import NUMBERS, laptop_cell, runs_of
+from asyncfl_course.referee.records import AT_RATE_1, COLUMNS, NUMBERS, RATE_1, image_config, runs_of
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 
-COLUMNS = (TUNED, RATE_1)
 PILOT = 5
 """Number of seeds, from 0 on, for which a referee may see the differences' deviation, and nothing else."""
 PART = 5
@@ -81,7 +80,7 @@ class Case:
     def settings(self, cell: str, column: str) -> dict[str, Any]:
         """Return a cell's configuration as one flat mapping, with names such as ``settings.distill_set``."""
         full = self._full(cell, column)
-        whole = deaf.settings_of(cell) if self.name == "deaf" else laptop_cell(full).config.as_dict()
+        whole = deaf.settings_of(cell) if self.name == "deaf" else image_config(full).as_dict()
         flat = {name: value for name, value in whole.items() if not isinstance(value, dict)}
         groups = {group: value for group, value in whole.items() if isinstance(value, dict)}
         return flat | {f"{group}.{name}": value for group, own in groups.items() for name, value in own.items()}
@@ -99,7 +98,7 @@ class Case:
         if cell not in self.cells | self.hidden:
             raise ConfigError(unknown_name("cell", cell, self.cells))
         full = (self.cells | self.hidden)[cell]
-        return full + TWIN * (column == RATE_1 and self.name != "deaf")
+        return full + AT_RATE_1 * (column == RATE_1 and self.name != "deaf")
 
 
 def case(name: str) -> Case:
@@ -131,10 +130,13 @@ def _printed(artefact: str, **where: str) -> float:
     return float(rows["value"].item())
 
 
+def _on_images(names: str) -> dict[str, str]:
+    return {name: f"images/{name}" for name in names.split()}
+
+
 def _lead() -> Case:
     ours = _printed("Table 2", delay="large", alpha="0.1", distill_set="STL10")
     theirs = _printed("Table 2", delay="large", alpha="0.1", method="FedBuff")
-    large, control = "fedecho/table2/large-dir0.1/", "fedecho/control/large-dir0.1/"
     return Case(
         "lead",
         f"FedEcho, Table 2, large delay, α = 0.1: {ours}% for FedEcho with natural images and {theirs}% for FedBuff, "
@@ -144,8 +146,7 @@ def _lead() -> Case:
         "fedbuff",
         ours - theirs,
         (ours - theirs) / PART,
-        {name: large + name for name in ("fedecho-natural", "fedecho-synthetic", "fedbuff", "ca2fl", "fedac", "fadas")}
-        | {name: control + name for name in ("noise", "no-distillation")},
+        _on_images("fedecho-natural fedecho-synthetic fedbuff ca2fl fedac fadas noise no-distillation"),
         {},
         "no-distillation",
         "413826158a590b206b97cd4218deed6e159dc25e9f550ee2b1ca30e34fd0b4bd",
@@ -171,7 +172,6 @@ def _deaf() -> Case:
 
 def _weight() -> Case:
     ours, theirs = (_printed("Table 7", mix_alpha=name) for name in ("dynamic 0.2-0.8", "0.5 fixed"))
-    cells = {"dynamic": "fedecho/table2/large-dir0.1/fedecho-cross"}
     return Case(
         "weight",
         f"FedEcho, Table 7, three seeds: {ours}% with the dynamic weight and {theirs}% with a fixed weight of 0.5, "
@@ -181,7 +181,7 @@ def _weight() -> Case:
         "fixed-0.5",
         ours - theirs,
         (ours - theirs) / PART,
-        cells | {name: f"fedecho/table7/{name}" for name in ("fixed-0.5", "ce-only", "kl-only")},
+        _on_images("dynamic fixed-0.5 ce-only kl-only"),
         {},
         "fixed-0.5",
         "0691a4aade1648703b65e59ebd452912992aaec11dc27390a3f301f92764e919",

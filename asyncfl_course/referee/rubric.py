@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asyncfl_course.records import ERROR_LEVEL, PRINTED, TUNED, tried
+from asyncfl_course.records import ERROR_LEVEL
 from asyncfl_course.referee.cases import PILOT, Case, case
 from asyncfl_course.referee.chance import chance
 from asyncfl_course.referee.lines import in_lines
 from asyncfl_course.referee.plan import Plan
 from asyncfl_course.referee.proofs import failed
-from asyncfl_course.referee.records import NUMBERS
+from asyncfl_course.referee.records import NUMBERS, tries
 
 POWER = 0.8
 """Required probability of confirming a true claim; a false claim may pass with at most one minus that."""
-STUDY = "fedecho-overlaid_mnist"
-"""The study whose searches chose the laptop cells' learning rates."""
 RATES = ("client_lr", "server_lr")
 
 
@@ -172,5 +169,5 @@ def _chance(plan: Plan, of: Case, truth: float) -> float:
 
 def _tried(method: str, column: str) -> dict[str, set]:
     """Map each rate to the values that a search tried for a method, and ``in all`` to the combinations tried."""
-    points = {row["point"] for row in tried(STUDY, method, TUNED if column == TUNED else PRINTED)}
-    return {rate: {json.loads(point).get(rate) for point in points} for rate in RATES} | {"in all": points}
+    table = tries(method, column)
+    return {rate: set(table[rate]) for rate in RATES} | {"in all": set(table.itertuples(index=False, name=None))}

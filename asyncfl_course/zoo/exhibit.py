@@ -32,6 +32,8 @@ class Exhibit:
         asleep: settings with which the bug does nothing.
         config: changes to the package's defaults on digits, for its training runs.
         resumed: whether its runs are stopped half-way and resumed.
+        shares: whether the clock of its runs sends clients the server's own tensors, as many simulators do; the
+            package's clock sends copies.
         known: where such a bug has been published; empty if we know of no case.
     """
 
@@ -47,6 +49,7 @@ class Exhibit:
     asleep: tuple[dict[str, Any], ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
     resumed: bool = False
+    shares: bool = False
     known: str = ""
 
     @property

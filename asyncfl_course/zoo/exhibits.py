@@ -59,6 +59,7 @@ _BUFFER = (
             {"buffer_size": 3, "server_lr": 0.3, "staleness_weight": "poly_norm"},
         ),
         config={"cohort": "off"},
+        shares=True,
         known="PyTorch's tutorial on saving models warns of its cousin: state_dict() hands out references, no copies.",
     ),
     Exhibit(

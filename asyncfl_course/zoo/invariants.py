@@ -12,7 +12,7 @@ from asyncfl_course.exercises import Wrong
 from asyncfl_course.expectations import call, expect
 from asyncfl_course.zoo.exhibits import exhibit
 from asyncfl_lite.algorithms import Algorithm
-from asyncfl_lite.testing.candidate import untouched_generators
+from asyncfl_lite.base.streams import untouched_generators
 
 Invariant = Callable[[Algorithm], bool]
 """A function that gets a server just started on the bench, experiments with it, and returns whether it is healthy."""

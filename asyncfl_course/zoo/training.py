@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
+from torch import Tensor
 
 from asyncfl_course.zoo.exhibits import exhibit
 from asyncfl_lite.runs.callbacks import StopRun
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import run_many
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.server import Published
+from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
 
 DIGITS: dict[str, Any] = {"task": "digits", "rounds": 100, "eval_every": 5}
@@ -31,7 +35,7 @@ def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
         Accuracy by version (rows) and seed (columns).
     """
     one = exhibit(letter)
-    with one.registered() as name:
+    with one.registered() as name, _sharing_clock(one.shares):
         config = Config(**{**DIGITS, **one.config, "algorithm": one.method})
         if ill:  # only its name is changed, because a configuration made with that name would get other defaults
             config = Config(**{**config.as_dict(), "algorithm": name})
@@ -39,6 +43,25 @@ def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
         found = [resumed(each) for each in configs] if one.resumed else [each.curve for each in run_many(configs)]
     curves = [curve.drop_duplicates("version").set_index("version")["accuracy"] for curve in found]
     return pd.concat(curves, axis=1, keys=[f"seed {seed}" for seed in seeds])
+
+
+class _Shared(Published):
+    """The server's own tensors, in which clients in flight see whatever the server writes."""
+
+    def current(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return the server's model, statistics and control variate, not copies of them."""
+        return self.server.x, self.server.buffers, self.server.control_sent()
+
+
+@contextmanager
+def _sharing_clock(shares: bool) -> Iterator[None]:
+    """Inside, if ``shares``, clocks send clients the server's own tensors."""
+    usual = Simulation.published_class
+    Simulation.published_class = _Shared if shares else usual
+    try:
+        yield
+    finally:
+        Simulation.published_class = usual
 
 
 def resumed(config: Config) -> pd.DataFrame:

@@ -26,7 +26,8 @@ from asyncfl_lite.algorithms.context import ServerContext
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.simulator.jobs import Midway
-from asyncfl_lite.simulator.update import Receipt, Rejection, Update
+from asyncfl_lite.simulator.server import check_like
+from asyncfl_lite.simulator.update import NOT_FINITE, Receipt, Rejection, Update, in_dtype
 
 ALGORITHMS: registry.Registry[Algorithm] = registry.Registry("algorithm")
 
@@ -154,20 +155,24 @@ class Algorithm(ABC):
         self.x = x0.detach().clone()
         self.version = 0
         self.buffers = None if buffers is None or not buffers.numel() else buffers.detach().clone()
+        self._moved = None if self.buffers is None else torch.zeros_like(self.buffers, dtype=torch.bool)
         self.rejections: list[Rejection] = []
         self._variance_mask = variance_mask
         self._context = context
-        self._versions: dict[int, Tensor] | None = {0: self.x} if keep_versions else None
+        self._versions: dict[int, Tensor] | None = {0: self.x.clone()} if keep_versions else None
 
     def receive(self, update: Update) -> Receipt:
         """Process one client update; the returned receipt is true if the update made a new version.
 
-        An update that is not finite, of another shape, or from a version that does not exist yet is
+        An update that is not finite in the model's type, of another shape, or from a version that does not exist yet is
         refused: it is noted in ``rejections`` and changes nothing.
         """
+        update = in_dtype(update, self.x.dtype)
         if reason := self._fault(update):
             self.rejections.append(Rejection(update.client, self.version, reason))
             return Receipt(False, reason)
+        if self._moved is not None and update.buffers is not None:
+            self._moved = self._moved | ~self._unchanged(update, update.buffers)
         staleness = self.version - update.start_version
         sound = update if update.staleness == staleness else replace(update, staleness=staleness)
         return Receipt(self.on_receive(sound))
@@ -227,25 +232,31 @@ class Algorithm(ABC):
             return update.start
         if self._versions is None:
             raise ConfigError("start: an update must bring its starting point, or the method must keep_versions")
-        return self._versions[update.start_version]
+        return self._versions[update.start_version].clone()
 
     def new_version(self, x: Tensor) -> bool:
-        """Make ``x`` the global model, count a new version, and return True."""
-        self.x = x
+        """Make ``x`` the global model, count a new version, and return True.
+
+        Raises:
+            ServerError: if ``x`` is not a vector like the model before.
+        """
+        check_like(self, "new_version", x, self.x)
+        self.x = x.detach() if x.requires_grad else x
         self.version += 1
         if self._versions is not None:
-            self._versions[self.version] = x
+            self._versions[self.version] = x.detach().clone()
         return True
 
     def state(self) -> dict[str, Any]:
         """Return the state that :meth:`restore` loads: tensors and plain values, by attribute name."""
         saved = {name: getattr(self, name) for name in self.state_names}
-        return {**saved, "rejections": [tuple(row) for row in self.rejections]}
+        return {**saved, "moved": self._moved, "rejections": [tuple(row) for row in self.rejections]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Load a saved state into a method that has been started."""
         for name in self.state_names:
             setattr(self, name, state[name])
+        self._moved = state.get("moved", None if self.buffers is None else torch.ones_like(self.buffers).bool())
         self.rejections = [Rejection(*row) for row in state["rejections"]]
 
     def mix_buffers(self, update: Update, rate: float) -> None:
@@ -258,9 +269,19 @@ class Algorithm(ABC):
             self.set_buffers(self.buffers + rate * change)
 
     def set_buffers(self, buffers: Tensor) -> None:
-        """Replace the running statistics, keeping variances positive; do nothing if ``bn_mode`` is ``freeze``."""
+        """Replace the running statistics, keeping variances positive; do nothing if ``bn_mode`` is ``freeze``.
+
+        Numbers that no client has changed so far, such as those of a mask, stay as they are: a mean of infinite or very
+        large numbers is none of them.
+
+        Raises:
+            ServerError: if they are not a vector like the statistics before.
+        """
         if self.bn_mode == "freeze":
             return
+        check_like(self, "set_buffers", buffers, self.buffers)
+        if self._moved is not None and self.buffers is not None:
+            buffers = torch.where(self._moved, buffers, self.buffers)
         if self._variance_mask is not None:
             buffers = torch.where(self._variance_mask, buffers.clamp(min=1e-12), buffers)
         self.buffers = buffers
@@ -270,10 +291,20 @@ class Algorithm(ABC):
             return f"wrong shape {tuple(update.delta.shape)}, expected {tuple(self.x.shape)}"
         if not 0 <= update.start_version <= self.version:
             return f"start version {update.start_version} is not one of 0 to {self.version}"
-        finite = torch.isfinite(update.delta).all()
-        if update.buffers is not None:
-            finite = finite & torch.isfinite(update.buffers).all()
-        return None if finite else "not finite (NaN or infinite values)"
+        if not torch.isfinite(update.delta).all():
+            return NOT_FINITE
+        if update.buffers is None or self.buffers is None:
+            return None
+        if update.buffers.shape != self.buffers.shape:
+            return f"wrong shape {tuple(update.buffers.shape)} of statistics, expected {tuple(self.buffers.shape)}"
+        sound = torch.isfinite(update.buffers) | self._unchanged(update, update.buffers)
+        return None if sound.all() else f"running statistics {NOT_FINITE}"
+
+    def _unchanged(self, update: Update, buffers: Tensor) -> Tensor:
+        """Return the ``(b,)`` mask of the statistics that the client's training has left as they were."""
+        before = self.buffers if update.start_buffers is None else update.start_buffers
+        assert before is not None  # the caller has looked
+        return (buffers == before) | (buffers.isnan() & before.isnan())
 
 
 def make_algorithm(name: str, **settings: Any) -> Algorithm:

@@ -54,7 +54,7 @@ class DDFedRevive(MultiTeacher):
         """Adam's weight decay; the authors' code uses some for FedRevive, and none for this method."""
         auxiliary: float = Field(1 / 7, gt=0, lt=1)
         """Share of all training samples that the server keeps. The default is a sixth of the clients' samples, the
-        16.7% of §3.1 (6,000 and 36,000 samples of CIFAR-10 in the authors' code)."""
+        16.7% of §3.1; the authors' code keeps 5,000 images of CIFAR-10 beside the clients' 37,500."""
 
     settings: Settings
 

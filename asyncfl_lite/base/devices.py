@@ -1,11 +1,15 @@
-"""The threads and devices that torch uses for a run."""
+"""The threads, devices and global settings that torch uses for a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from threading import Lock
+from typing import Any
 
 import torch
+from torch.backends import cuda, cudnn, mkldnn
+from torch.nn.utils import parametrize
 
 from asyncfl_lite.base.errors import ConfigError, reason
 
@@ -19,6 +23,66 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+SETTINGS: tuple[tuple[Any, str, tuple[Any, ...]], ...] = (
+    *((getattr(mkldnn, part), "fp32_precision", ("ieee", "none")) for part in ("matmul", "conv", "rnn")),
+    *((getattr(cudnn, part), "fp32_precision", ("tf32",)) for part in ("conv", "rnn")),
+    (cuda.matmul, "fp32_precision", ("ieee", "none")),
+    (mkldnn, "enabled", (True,)),
+    (cudnn, "enabled", (True,)),
+    (cudnn, "benchmark", (False,)),
+    (parametrize, "_cache_enabled", (0,)),  # which torch.nn.utils.parametrize.cached sets
+)
+"""Torch's settings for the whole process that change numbers: owner, name, and the values with which torch begins."""
+_lock, _inside, _callers = Lock(), [0], list[tuple[Any, str, Any]]()
+
+
+@contextmanager
+def usual_torch() -> Iterator[None]:
+    """Inside, torch computes as it does by default, whatever the caller has set; afterwards, as it did before.
+
+    A run's numbers must not depend on settings that its configuration does not contain: an autocast, a mode without
+    gradients, a default dtype or device, a lower precision of matrix products, numbers that are flushed to zero. The
+    anomaly mode and deterministic algorithms change no number on a CPU, so they stay as they are.
+    """
+    autocasts = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    dtype, elsewhere = torch.get_default_dtype(), torch.get_default_device().type != "cpu"
+    with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu") if elsewhere else nullcontext():
+        flushes = float(torch.tensor(1e-39, dtype=torch.float32) * 1) == 0
+        _enter()
+        try:
+            for kind in autocasts:
+                torch.set_autocast_enabled(kind, False)
+            if flushes:
+                torch.set_flush_denormal(False)
+            torch.set_default_dtype(torch.float32)
+            yield
+        finally:
+            for kind in autocasts:
+                torch.set_autocast_enabled(kind, True)
+            if flushes:
+                torch.set_flush_denormal(True)
+            torch.set_default_dtype(dtype)
+            _leave()
+
+
+def _enter() -> None:
+    """Begin with the usual :data:`SETTINGS`, which all threads share: the first thread that enters notes the others."""
+    with _lock:
+        _inside[0] += 1
+        for owner, name, usual in SETTINGS if _inside[0] == 1 else ():
+            if (value := getattr(owner, name)) not in usual:
+                _callers.append((owner, name, value))
+                setattr(owner, name, usual[0])
+
+
+def _leave() -> None:
+    """Restore the caller's :data:`SETTINGS` when the last thread leaves."""
+    with _lock:
+        _inside[0] -= 1
+        while _callers and not _inside[0]:
+            setattr(*_callers.pop())
 
 
 AUTO = "auto"
@@ -39,6 +103,13 @@ def actual(name: str) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def machine(device: str = "cpu") -> str:
+    """Return what the rounding of a computation depends on: torch's build, the instruction set, and the GPU, if any."""
+    on_gpu = torch.device(device).type == "cuda"
+    parts = [torch.__version__, torch.backends.cpu.get_cpu_capability()]
+    return ", ".join([*map(str, parts), *([torch.cuda.get_device_name(device)] if on_gpu else [])])
+
+
 def check_device(name: str) -> None:
     """Raise an error if torch cannot use the device ``name`` on this machine.
 
@@ -46,9 +117,12 @@ def check_device(name: str) -> None:
         ConfigError: if torch cannot use it; the message says why.
     """
     try:
-        torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # which one depends on the kind of device
-        raise ConfigError(f"device: this machine has no {name!r} that torch can use ({reason(error)})") from None
+        some = torch.ones(2, 2, device=name, requires_grad=True)
+        (gradient,) = torch.autograd.grad((some @ some).sum(), some)
+        gradient.tolist()  # which a device without numbers, such as meta, does not have
+    except Exception as error:  # which one depends on the kind of device
+        why = reason(error).partition(". ")[0]
+        raise ConfigError(f"device: this machine has no {name!r} that torch can use ({why})") from None
 
 
 @contextmanager

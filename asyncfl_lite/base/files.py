@@ -7,12 +7,14 @@ A data set is looked for in its task's setting ``folder``, else in the folder th
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import hashlib
 import lzma
 import os
 import re
 import secrets
+import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -65,9 +67,30 @@ def as_path(place: object, what: str) -> Path:
     Raises:
         ConfigError: when ``place`` is not a path.
     """
-    if not isinstance(place, str | os.PathLike):
+    if not isinstance(place, str | os.PathLike) or "\0" in os.fspath(place):
         raise ConfigError(f"{what}: must be a path, got {shown(place)}")
     return Path(place)
+
+
+def regular(path: Path) -> Path:
+    """Return the path of a file to read, unless it is a pipe or a terminal, from which reading could wait for ever.
+
+    Raises:
+        OSError: if it is one.
+    """
+    mode = path.stat().st_mode if path.exists() else stat.S_IFREG
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and _is_terminal(path)):
+        raise OSError(errno.EINVAL, "is a pipe or a terminal; write its content into a file first", str(path))
+    return path
+
+
+def _is_terminal(device: Path) -> bool:
+    """Return whether a device is a terminal or a serial port, without waiting for it."""
+    number = os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        return os.isatty(number)
+    finally:
+        os.close(number)
 
 
 def write_atomically(
@@ -103,6 +126,33 @@ def write_atomically(
     finally:
         with suppress(OSError):  # the part exists only if something went wrong
             part.unlink()
+
+
+DIGEST = hashlib.sha256().digest_size
+"""Number of bytes of the digest at the end of a sealed file."""
+
+
+def sealed(content: bytes) -> bytes:
+    """Return a file's content with its SHA-256 digest at the end.
+
+    Without it, damaged numbers would be read without an error.
+
+    >>> bytes(unsealed(sealed(b"weights")))
+    b'weights'
+    """
+    return content + hashlib.sha256(content).digest()
+
+
+def unsealed(content: bytes) -> memoryview:
+    """Return the content that :func:`sealed` got.
+
+    Raises:
+        ValueError: if it is cut off or damaged.
+    """
+    whole = memoryview(content)
+    if hashlib.sha256(whole[:-DIGEST]).digest() != whole[-DIGEST:]:
+        raise ValueError("cut off or damaged")
+    return whole[:-DIGEST]
 
 
 def clear_parts(path: str | Path) -> None:
@@ -181,6 +231,7 @@ def reading(path: str | Path, what: str = "") -> Iterator[None]:
         DataError: if reading fails, naming the file, the kind of content that it should have, and the reason.
     """
     try:
+        regular(Path(path))
         yield
     except AsyncFLError:
         raise

@@ -8,18 +8,26 @@ needed: when a name is unknown without it, or when all names are listed.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import traceback
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 from asyncfl_lite.base.errors import ConfigError, reason
+
+T = TypeVar("T")
 
 GROUP = "asyncfl_lite"
 """Name of the entry-point group. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a
 line such as ``mine = "my_package.methods"``."""
+
+MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+"""Pattern for the names of modules."""
 
 _own: list[str] = []
 """Names registered from outside the package, in order."""
@@ -27,10 +35,25 @@ _installed: list[str] = []
 """Entry points that have been imported."""
 
 
-def note(name: str, module: str) -> None:
-    """Record that ``name`` was registered, unless ``module`` belongs to this package."""
-    if module.partition(".")[0] != __name__.partition(".")[0]:
+def note(name: str, cls: type) -> None:
+    """Record that the class ``cls`` was registered as ``name``, unless it belongs to this package."""
+    if not is_ours(cls):
         _own.append(name)
+
+
+def is_ours(thing: object) -> bool:
+    """Return whether a class, a function, or an object's class belongs to this package, and not to a user's code."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+
+
+def on_copies(function: Callable[..., T]) -> Callable[..., T]:
+    """Return a user's function such that it gets copies of its tensors, and cannot change data that others see.
+
+    A function of this package is returned as it is.
+    """
+    if is_ours(function):
+        return function
+    return lambda *tensors: function(*(tensor.clone() for tensor in tensors))
 
 
 def import_installed() -> None:
@@ -61,6 +84,10 @@ def import_own(place: str) -> ModuleType:
         ConfigError: when it cannot be imported or registers nothing.
     """
     what, before = f"import: {place}", len(_own)
+    if "\0" in place or not (place.endswith(".py") or MODULE.fullmatch(place)):
+        raise ConfigError(
+            f"import: must be a module, such as my_package.methods, or a Python file, such as methods.py, got {place!r}"
+        )
     if not place.endswith(".py"):
         name, known = place, place in sys.modules
         module = _import(name, what)
@@ -90,9 +117,11 @@ def located(place: str, folder: Path) -> str:
     >>> located("my_package.methods", Path("/nowhere"))
     'my_package.methods'
     """
-    if place.endswith(".py"):
+    if place.endswith(".py") and "\0" not in place:
         return str((folder / place).resolve())
     begin = folder / place.replace(".", "/")
+    if not begin.name or "\0" in place:  # it is no module's name
+        return place
     for path in (begin.with_name(f"{begin.name}.py"), begin / "__init__.py"):
         if path.is_file():
             return str(path.resolve())

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -66,6 +67,27 @@ class Settings(BaseModel):
         cls._refuse_odd_names(content)
         return cls(**content)
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, perhaps with other values for some settings, which are checked like given ones.
+
+        Raises:
+            ConfigError: when a new value is invalid, or does not go with the others.
+        """
+        copy = super().model_copy(deep=deep)
+        if not update:
+            return copy
+        written = {name: field.alias or name for name, field in type(self).model_fields.items()}
+        values = {written[name]: getattr(copy, name) for name in written} | {
+            written.get(name, name): value for name, value in update.items()
+        }
+        made = type(self)(**values)
+        made.__pydantic_private__ = copy.__pydantic_private__
+        return made
+
+    def with_checked(self, **values: Any) -> Self:
+        """Return a copy with values that have been checked already."""
+        return super().model_copy(update=values)
+
     @model_validator(mode="wrap")
     @classmethod
     def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
@@ -111,8 +133,10 @@ class Settings(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _bounded(cls, value: Any) -> Any:
-        """Raise an error for whole numbers that are too large for a tensor."""
+        """Raise an error for whole numbers that are too large for a tensor, and for texts that cannot be paths."""
         for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, str | Path) and "\0" in str(part):
+                raise ValueError("must not contain a zero byte")
             if isinstance(part, int) and abs(part) >= SMALLER_THAN:
                 raise ValueError("must be less than 2**63")
         return value
@@ -147,7 +171,9 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
         return reason if reason.startswith(where.split(".")[0]) else nested(where, reason)
     for theirs, ours in WORDS:
         reason = re.sub(theirs, ours, reason, count=1)
-    return f"{where}: {reason}" + ("" if first["type"] == "missing" else f", got {shown(first['input'])}")
+    given = first["input"]
+    hint = "; a date in a file is a text if it is in quotes" if isinstance(given, date) else ""
+    return f"{where}: {reason}" + ("" if first["type"] == "missing" else f", got {shown(given)}{hint}")
 
 
 WORDS = (
@@ -211,7 +237,7 @@ class Registry(Generic[T]):
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ConfigError(f"{self.kind}: {name!r} is registered twice; choose another name")
             self._entries[name] = cls
-            note(name, cls.__module__)
+            note(name, cls)
             return cls
 
         return file

@@ -1,10 +1,24 @@
-"""Separate, named random streams, so that draws for one feature never change another feature's draws."""
+"""Separate, named random streams, so that draws for one feature never change another feature's draws.
+
+Users' own code must draw from the generators that it is given, too. The global generators of torch, numpy and Python
+follow no run's seed, so a run that draws from them cannot be repeated.
+"""
 
 from __future__ import annotations
 
+import pickle
+import random
+import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError
+from asyncfl_lite.base.plugins import is_ours
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
@@ -23,3 +37,93 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     """
     key = [zlib.crc32(name.encode()) if isinstance(name, str) else int(name) for name in names]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=key)))
+
+
+class GlobalStates(NamedTuple):
+    """The states of the global random generators of torch, numpy and Python."""
+
+    torch: torch.Tensor
+    numpy: dict[str, Any]
+    python: tuple[Any, ...]
+
+    @classmethod
+    def now(cls) -> GlobalStates:
+        """Return the states as they are now."""
+        return cls(torch.get_rng_state(), np.random.get_state(legacy=False), random.getstate())
+
+    def drawn(self, now: GlobalStates | None = None) -> str:
+        """Return the names of the generators that have been drawn from since; empty if none has.
+
+        Args:
+            now: later states; by default, those of this moment.
+        """
+        now = GlobalStates.now() if now is None else now
+        moved = {
+            "torch's": not torch.equal(self.torch, now.torch),
+            "numpy.random": pickle.dumps(self.numpy) != pickle.dumps(now.numpy),
+            "random": self.python != now.python,
+        }
+        return ", ".join(name for name, drawn in moved.items() if drawn)
+
+    def restore(self) -> None:
+        """Set the generators to these states."""
+        torch.set_rng_state(self.torch)
+        np.random.set_state(self.numpy)
+        random.setstate(self.python)
+
+
+@contextmanager
+def untouched_generators() -> Iterator[None]:
+    """Restore the global random generators after the block."""
+    before = GlobalStates.now()
+    try:
+        yield
+    finally:
+        if before.drawn():
+            before.restore()
+
+
+@contextmanager
+def no_global_draws(
+    code: object, what: str, instead: str, error: type[AsyncFLError] | None = ConfigError
+) -> Iterator[None]:
+    """Raise an error at the end of the block if the global random generators were drawn from, and restore them.
+
+    Args:
+        code: the class or function that is called inside the block; only a user's own is watched.
+        what: what it is, for the message.
+        instead: the source of random numbers to use.
+        error: the kind of error; None for a warning.
+    """
+    if is_ours(code):
+        yield
+        return
+    before, drawn = GlobalStates.now(), ""
+    try:
+        yield
+    finally:
+        if drawn := before.drawn():
+            before.restore()
+    if not drawn:
+        return
+    line = f"{what} draws from global random numbers ({drawn}), which no seed of a run decides; use {instead}"
+    if error is not None:
+        raise error(line)
+    warnings.warn(line, stacklevel=3)
+
+
+@contextmanager
+def told_of_draws(watching: bool = True) -> Iterator[None]:
+    """Warn at the end of a block of training if the global random generators were drawn from inside.
+
+    Args:
+        watching: whether to look; callbacks may draw from them, since nothing else does.
+    """
+    before = GlobalStates.now()
+    yield
+    if watching and (drawn := before.drawn()):
+        warnings.warn(
+            f"run: a method or other code of your own drew from global random numbers ({drawn}), so that the seed does "
+            "not decide the result; draw from the generators that are given, such as context.rng",
+            stacklevel=4,
+        )

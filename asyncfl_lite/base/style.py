@@ -11,19 +11,18 @@ ACCENT = "#c2410c"
 """Colour of the thing that a reader should see first, such as a mean or a version."""
 VERDICT_COLOURS = {
     "holds": "#c7ecd9",
-    "holds where run": "#e3f5ec",
     "answered": "#c7ecd9",
-    "smaller than claimed": "#e7f0c3",
-    "level": "#c3d9f7",
-    "partly level": "#e0ebfb",
+    "equivalent": "#c3d9f7",
     "reversed": "#f9d0cf",
-    "undecided": "#fdf0bf",
+    "open": "#fdf0bf",
     "fails": "#f6bdbb",
-    "did not train": "#e3d5f3",
-    "borrowed": "#e8dccb",
     "not run": "#eceef1",
+    "above": "#c7ecd9",
+    "above by less than a point": "#e6f5ed",
+    "below": "#f9d0cf",
+    "below by less than a point": "#fce9e8",
 }
-"""Background colour by verdict, or by state where there is no verdict."""
+"""Background colour by verdict, by where the first of two methods lies, or by state where there is neither."""
 
 
 def use_style() -> None:

@@ -164,5 +164,7 @@ class Cohort:
         targets = self.data.targets.index_select(0, places)
         if self.data.augment is not None:  # without the padding, as if the job were trained alone
             for row, width in enumerate(self.plan.widths[number, :still].tolist()):
-                inputs[row, :width] = self.works[row].augmented(self.data, inputs[row, :width])
+                augmented = self.works[row].augmented(self.data, inputs[row, :width])
+                overlaps = augmented.untyped_storage().data_ptr() == inputs.untyped_storage().data_ptr()
+                inputs[row, :width] = augmented.clone() if overlaps else augmented
         return inputs, targets

@@ -15,9 +15,11 @@ from torch.utils.flop_counter import flop_registry
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason
+from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.memory import Room, check_copies
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel, copied
 
 MODELS: Registry[ModelSpec] = Registry("model")
 
@@ -102,7 +104,10 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     """
     check_fit(spec, inputs)
     name = _name_of(spec)
-    with seeded(seed):
+    with (
+        no_global_draws(spec, f"model: build() of {name!r}", "torch's, which follow the run's seed while it builds"),
+        seeded(seed),
+    ):
         try:
             with Room(name, partial(spec.build_for, inputs)):
                 module = spec.build_for(inputs)
@@ -113,7 +118,12 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
             raise ConfigError(f"model: {name!r} cannot be built for inputs {inputs.shape} ({found})") from error
     _check_module(name, module)
     check_copies(name, module)
-    return module
+    if is_ours(spec):
+        return module
+    try:
+        return copied(module)  # the user may keep this module, and pass it in again
+    except Exception as error:
+        raise ConfigError(f"model: {name!r} cannot be copied ({type(error).__name__}: {reason(error)})") from error
 
 
 def _check_module(name: str, module: nn.Module) -> None:
@@ -133,6 +143,11 @@ def _check_module(name: str, module: nn.Module) -> None:
         raise ConfigError(
             f"model: {name!r} has a lazy layer ({lazy} has no shape yet); give its size, or call the module in build() "
             "once on torch.zeros(2, *input_shape)"
+        )
+    hooked = (place for place, parameter in parameters.items() if parameter._backward_hooks)
+    if (place := next(hooked, None)) is not None:
+        raise ConfigError(
+            f"model: {name!r} has a hook on its parameter {place}, which no client would call; put it on the module"
         )
     if not any(parameter.requires_grad for parameter in parameters.values()):
         found = "requires_grad is False for all of them" if parameters else "it has none at all"
@@ -163,9 +178,9 @@ class _FlopCount(TorchDispatchMode):
 
 
 def forward_flop(model: VectorModel, inputs: InputSpec) -> int:
-    """Return the number of floating-point operations in one sample's forward pass."""
+    """Return the number of floating-point operations in one sample's forward pass, half of those in two samples'."""
     x, buffers = model.flatten()
     dtype = x.dtype if inputs.vocabulary is None else torch.int64
     with _FlopCount() as counter, torch.no_grad():
-        model(x, torch.zeros((1, *inputs.shape), dtype=dtype, device=x.device), buffers)
-    return counter.total
+        model(x, torch.zeros((2, *inputs.shape), dtype=dtype, device=x.device), buffers)
+    return counter.total // 2

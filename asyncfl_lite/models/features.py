@@ -6,8 +6,8 @@ FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (
 1. the hidden state of the first token after each layer of the encoder, if the model classifies by a prediction token of
    its own before the text, as Appendix I describes for T5 (the authors' code takes only means, of the second and the
    fifth of T5-small's six layers, and compares every sample with them);
-2. otherwise, the inputs of the BatchNorm layers, if the model has any that keep running statistics, because the model
-   itself then stores the statistics of real data;
+2. otherwise, the inputs of the BatchNorm layers and trackers, if the model has any that keep running statistics,
+   because the model itself then stores the statistics of real data;
 3. otherwise, the inputs of its other normalisation layers;
 4. otherwise, the outputs of its convolutional and linear layers except the last, which gives the logits.
 
@@ -26,7 +26,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from asyncfl_lite.models.stacked import hidden_and_outputs
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.tracker import Tracker
+from asyncfl_lite.models.vectors import VectorModel, batch_sizes
 
 NORMALISATIONS = (_BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
 WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -37,9 +38,13 @@ Look = Callable[[nn.Module, tuple[Any, ...], Any], Tensor]
 
 
 def _statistics_keepers(model: VectorModel) -> dict[str, nn.Module]:
-    """Return the BatchNorm layers with running statistics, by name, in the module's order."""
+    """Return the trackers, and the BatchNorm layers with running statistics, by name, in the module's order."""
     named = model.trained_modules().items()
-    return {name: layer for name, layer in named if isinstance(layer, _BatchNorm) and layer.track_running_stats}
+    return {
+        name: layer
+        for name, layer in named
+        if isinstance(layer, Tracker) or (isinstance(layer, _BatchNorm) and layer.track_running_stats)
+    }
 
 
 def _of_first_token(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
@@ -98,7 +103,7 @@ def _watched(layers: list[nn.Module], look: Look) -> Iterator[dict[nn.Module, Te
 
 
 def keeps_statistics(model: VectorModel) -> bool:
-    """Return whether the model has BatchNorm with running statistics, which then serve as its feature statistics."""
+    """Return whether the model keeps running statistics, which then serve as its feature statistics."""
     return bool(_statistics_keepers(model))
 
 
@@ -183,7 +188,7 @@ def feature_statistics(
         if buffers is None:
             raise ValueError("buffers: the features of a model with BatchNorm are its running statistics")
         return stored_statistics(model, buffers)
-    batches = inputs.split(batch_size)
+    batches = inputs.split(batch_sizes(inputs, batch_size))
     per_batch = [outputs_and_statistics(model, x, batch)[1] for batch in batches]
     means, variances = torch.stack([_joined(parts, like=x) for parts in per_batch]).unbind(1)
     share = torch.tensor([len(batch) / len(inputs) for batch in batches]).to(x)[:, None]

@@ -6,23 +6,22 @@ appears as a one-line message at the start, not as a traceback or as wrong numbe
 
 from __future__ import annotations
 
-import pickle
-import random
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError, reason
+from asyncfl_lite.base.streams import GlobalStates, untouched_generators
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
 SAMPLES = 2
+DEPENDS = "a sample's output depends on the rest of its minibatch"
 
 
 def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: tuple[int, ...]) -> bool:
@@ -45,36 +44,57 @@ def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: t
         if parameter.requires_grad and parameter.dtype != torch.float32:
             kind = str(parameter.dtype).removeprefix("torch.")
             raise ConfigError(f"model: parameters of {name!r} must be float32, {place} is {kind}; write module.float()")
-    tried = _Tried(name, model, *model.flatten(), _two(inputs))
-    tried.check_in_use(output_shape)
-    return tried.check_in_training()
+    with untouched_generators():
+        tried = _Tried(name, model, *model.flatten(), _first(inputs))
+        tried.check_in_use(output_shape)
+        return tried.check_in_training()
 
 
-def _two(inputs: Tensor) -> Tensor:
-    """Return the first two samples, or the only sample twice."""
-    return inputs[torch.arange(SAMPLES, device=inputs.device) % len(inputs)]
+def _first(inputs: Tensor, count: int = SAMPLES) -> Tensor:
+    """Return a copy of the first samples; if there are fewer than ``count``, they are repeated."""
+    return inputs[torch.arange(count, device=inputs.device) % len(inputs)]
 
 
-def takes_one(model: VectorModel, inputs: Tensor) -> bool:
-    """Return whether a model can be trained on a minibatch of one sample, by trying the first of ``(n, …)`` inputs."""
+def takes_one(model: VectorModel, inputs: Tensor, train: bool = True) -> bool:
+    """Return whether a model takes a minibatch of one sample, by trying the first of ``(n, …)`` inputs.
+
+    Args:
+        model: the model.
+        inputs: samples of the task.
+        train: whether it is tried in training mode.
+    """
     x, buffers = model.flatten()
+    shapes: list[torch.Size] = []
+
+    def loss(outputs: Tensor) -> Tensor:
+        shapes.append(outputs.shape)
+        return outputs.sum()
+
     with seeded(0, inputs.device):
         try:
-            model.gradient(x, inputs[:1], torch.sum, buffers, train=True)
+            for count in (1, 2):
+                model.gradient(x, _first(inputs, count), loss, buffers, train=train)
         except Exception:  # normalisation layers raise ValueError; a user's module may raise anything
             return False
-    return True
+    return shapes[0] == (1, *shapes[1][1:])
 
 
 @dataclass
 class _Tried:
-    """A model together with the inputs on which it is tried."""
+    """A model together with the inputs on which it is tried.
+
+    Attributes:
+        states: states of the global random generators after the latest call.
+        outputs: its outputs in evaluation mode.
+    """
 
     name: str
     model: VectorModel
     x: Tensor
     buffers: Tensor
     inputs: Tensor
+    states: GlobalStates = field(init=False, default_factory=GlobalStates.now)
+    outputs: Tensor = field(init=False)
 
     def check_in_use(self, output_shape: tuple[int, ...]) -> None:
         """Raise an error if outputs in evaluation mode are not logits of the task's shape, or are random."""
@@ -87,6 +107,8 @@ class _Tried:
             self._refuse(f"must return logits {wanted}, got {tuple(outputs.shape)} of {kind}")
         if any(drew):
             self._refuse("draws random numbers in evaluation mode; for dropout, write F.dropout(h, p, self.training)")
+        self.outputs = outputs
+        self.model.needs_two = not takes_one(self.model, self.inputs, train=False)
 
     def check_in_training(self) -> bool:
         """Return whether training uses torch's generator; raise if it uses another, or if a repeated call differs."""
@@ -94,30 +116,33 @@ class _Tried:
         if from_others:
             self._refuse("draws from Python's or numpy's random numbers; use torch's, which follow the run's seed")
         again, moved, _ = self._call(train=True)
-        if not (_close(outputs, again) and _close(buffers, moved)):
+        in_use, _, _ = self._call(train=False)
+        if not (_close(outputs, again) and _close(buffers, moved) and _close(self.outputs, in_use)):
             self._refuse("gives something else when it is called again on the same inputs: it keeps count of its calls")
         return from_torch
 
     def _call(self, train: bool) -> tuple[Any, Tensor, tuple[bool, bool]]:
-        """Call the model once; return outputs, buffers, and (used torch's random generator, used another one)."""
+        """Call the model once; return outputs, buffers, and (used torch's random generator, used another one).
+
+        From the first call that writes into its inputs on, the model gets copies of them.
+        """
         buffers, x = self.buffers.clone(), self.x.clone().requires_grad_(train)
-        others = random.getstate(), np.random.get_state()
-        known = pickle.dumps(others)
+        inputs, before = self.model.laid_out(self.inputs.clone()), self.states
+        written = inputs._version
         try:
-            with seeded(0, self.inputs.device) as generators:
-                before = [generator.get_state() for generator in generators]
-                outputs = self.model(x, self.model.laid_out(self.inputs), buffers, train=train)
+            with seeded(0, inputs.device) as generators:
+                seeds = [generator.get_state() for generator in generators]
+                outputs = self.model(x, inputs, buffers, train=train)
                 if train:
                     torch.autograd.grad(outputs.sum(), x)
                 moved = [generator.get_state() for generator in generators]
-            from_others = pickle.dumps((random.getstate(), np.random.get_state())) != known
+            self.states = GlobalStates.now()
         except Exception as error:
             shape, how = tuple(self.inputs.shape), "in training" if train else "in evaluation mode"
             self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)})", error)
-        finally:
-            random.setstate(others[0])
-            np.random.set_state(others[1])
-        from_torch = not all(map(torch.equal, before, moved))
+        if inputs._version != written or not torch.equal(inputs, self.inputs):
+            self.model.overwrites = True
+        from_torch, from_others = not all(map(torch.equal, seeds, moved)), before.drawn(self.states) != ""
         outputs = outputs.detach() if train else outputs
         return outputs, buffers, (from_torch, from_others)
 
@@ -133,9 +158,12 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
         inputs: ``(n, …)`` samples of the task; the first two are used.
         draws: whether the model draws random numbers in training.
     """
-    if chain_of(model) is not None:
+    chain = chain_of(model)
+    if chain is not None and (not chain.images or inputs.dim() == 4):
         return ""
-    x, inputs = model.flatten()[0], _two(inputs)
+    if model.needs_two:
+        return DEPENDS
+    x, inputs = model.flatten()[0], _first(inputs)
     xs, both = torch.stack([x, 0.9 * x]), torch.stack([inputs, inputs.flip(0)])
     try:
         with warnings.catch_warnings(record=True) as raised:
@@ -150,7 +178,7 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
     if not _close(together, alone):
         return "torch.func.vmap gives other gradients"
     if not _close(whole[:1], part):
-        return "a sample's output depends on the rest of its minibatch"
+        return DEPENDS
     return ""
 
 
@@ -179,6 +207,6 @@ def _weighed(outputs: Tensor) -> Tensor:
 
 
 def _close(first: Tensor, second: Tensor) -> bool:
-    """Return whether two tensors are equal up to rounding, relative to their largest number."""
-    scale = float(second.abs().max()) if second.numel() else 0.0
+    """Return whether two tensors are equal up to rounding, relative to their largest finite number."""
+    scale = float(second.nan_to_num(0, 0, 0).abs().max()) if second.numel() else 0.0
     return torch.allclose(first, second, rtol=1e-3, atol=1e-4 * scale, equal_nan=True)

@@ -60,7 +60,8 @@ class ResNet(ModelSpec):
     blocks: Blocks = (1, 1, 1)
     """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Norm = "group"
-    """Normalisation layers; FedRevive's authors train with ``none``, from pretrained weights."""
+    """Normalisation layers; ``tracker``, as in FedRevive's authors' code, normalises nothing but records statistics,
+    anew with every version."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build a 3×3 convolution, the stages of torchvision's basic blocks, and a linear layer."""

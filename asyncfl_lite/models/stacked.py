@@ -8,6 +8,7 @@ product. The results are those of ``vmap``, up to rounding.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -89,11 +90,11 @@ def outputs_and_backward(
 
 
 def chain_of(model: VectorModel) -> Chain | None:
-    """Return a model as a chain of layers; None if it has another structure or shared parameters."""
+    """Return a model as a chain of layers; None if it has another structure, shared parameters, or hooks."""
     module = model.module
-    if type(module) is not nn.Sequential:
+    if type(module) is not nn.Sequential or not all(map(_is_plain, module.modules())):
         return None
-    layers = list(module)
+    layers = [_not_in_place(layer) for layer in module]
     flattenings = [place for place, layer in enumerate(layers) if type(layer) is nn.Flatten]
     names = [f"{place}.{name}" for place, layer in enumerate(layers) for name, _ in layer.named_parameters()]
     if len(flattenings) != 1 or names != [slot.name for slot in model.parameter_slots]:
@@ -104,6 +105,20 @@ def chain_of(model: VectorModel) -> Chain | None:
     fits &= all(_is_of_images(layer) for layer in chain.images)
     fits &= all(type(layer) in (nn.Linear, nn.Dropout, *ELEMENTWISE) for layer in chain.vectors)
     return chain if fits else None
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Return whether a module computes what its class says: it has no hooks, and no ``forward`` of its own."""
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    return not any(hooks) and "forward" not in vars(module)
+
+
+def _not_in_place(layer: nn.Module) -> nn.Module:
+    """Return a layer that does not write into its inputs, which other models read, too."""
+    if getattr(layer, "inplace", False):
+        layer = copy.copy(layer)
+        setattr(layer, "inplace", False)  # noqa: B010 - not every module has it
+    return layer
 
 
 def _pooled_first(layers: list[nn.Module]) -> list[nn.Module]:

@@ -7,7 +7,8 @@ parameters that require no gradient, and the running statistics of parts whose p
 
 Every function here copies on the way in and on the way out, with two exceptions: :meth:`VectorModel.unflatten` returns
 views, so that an in-place step on a view writes into the vector; and in training mode, BatchNorm writes into the
-``buffers`` that it is given.
+``buffers`` that it is given. In evaluation, a module that works in place writes into copies
+(:meth:`VectorModel.outputs`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.frozen import frozen_parts
 
 
@@ -48,6 +50,27 @@ def _flatten(tensors: list[Tensor], like: Tensor) -> Tensor:
     return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
 
 
+def batch_sizes(inputs: Tensor, size: int) -> list[int]:
+    """Return the sizes of batches for evaluation; a single sample that would be left over joins the batch before it.
+
+    Tokens are the exception: no model normalises them over samples.
+
+    >>> batch_sizes(torch.zeros(7, 2), 3), batch_sizes(torch.zeros(8, 2), 3)
+    ([3, 4], [3, 3, 2])
+    """
+    sizes = [len(batch) for batch in inputs.split(size)]
+    if inputs.is_floating_point() and size > 1 and len(sizes) > 1 and sizes[-1] == 1:
+        sizes[-2:] = [size + 1]
+    return sizes
+
+
+def copied(module: nn.Module) -> nn.Module:
+    """Return a deep copy of a module; tensors that it has computed, as ``weight_norm`` does, are copied as numbers."""
+    parts = (value for part in module.modules() for value in vars(part).values())
+    computed = {id(part): part.detach().clone() for part in parts if isinstance(part, Tensor) and not part.is_leaf}
+    return copy.deepcopy(module, computed)
+
+
 class VectorModel:
     """A module whose state is passed in as flat vectors.
 
@@ -60,10 +83,12 @@ class VectorModel:
     Attributes:
         parameter_slots: position of each trained parameter in the ``(d,)`` parameter vector.
         buffer_slots: position of each floating-point buffer in the ``(b,)`` buffer vector.
+        overwrites: whether the module writes into its inputs, and therefore gets a copy of them at every call.
+        needs_two: whether it cannot take a single sample in evaluation mode, like BatchNorm without running statistics.
     """
 
     def __init__(self, module: nn.Module) -> None:
-        self._module = copy.deepcopy(module)
+        self._module = copied(module)
         every_name = list(self._module.named_parameters(remove_duplicate=False))
         parameters = list(self._module.named_parameters())
         self._tied = len(every_name) != len(parameters)  # without ties, torch need not look for them
@@ -79,6 +104,8 @@ class VectorModel:
         self._sizes = [slot.stop - slot.start for slot in self.parameter_slots]
         self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self._module.modules())
         self._steady_on_one: list[nn.Module] = []
+        self.overwrites = False
+        self.needs_two = False
 
     @property
     def module(self) -> nn.Module:
@@ -157,9 +184,15 @@ class VectorModel:
 
     def loaded(self, x: Tensor, buffers: Tensor | None = None) -> nn.Module:
         """Make a new module with these parameters and running statistics, in evaluation mode on the CPU."""
-        module = copy.deepcopy(self._module)
+        module = copied(self._module)
         self.load(module, x, buffers)
-        return module.cpu().eval()
+        module = module.cpu().eval()
+        for part in module.modules():
+            for hook in part._forward_pre_hooks.values():
+                if type(hook).__module__.startswith("torch.nn.utils."):  # it computes a weight, as for weight_norm
+                    with torch.no_grad():
+                        hook(part, ())
+        return module
 
     def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
         """Return the batch, with images in channels-last format if the model has max-pooling or if ``always``.
@@ -175,9 +208,17 @@ class VectorModel:
 
         In training mode, BatchNorm updates ``buffers`` in place. A model that has buffers raises an error in training
         mode without ``buffers``, since the call would change hidden state.
+
+        Raises:
+            ConfigError: for one sample alone, if the model needs two.
         """
         if train and self.buffer_slots and buffers is None:
             raise ValueError("buffers: training mode of a model with running statistics needs them")
+        if self.needs_two and len(inputs) == 1:
+            raise ConfigError(
+                f"model: {type(self._module).__name__} cannot take one sample alone; choose sizes of data and batches "
+                "that leave no single sample over"
+            )
         if self._module.training != train:
             self._module.train(train)
             for part in self._frozen:
@@ -185,6 +226,8 @@ class VectorModel:
         steady = self._steady_on_one if train and len(inputs) == 1 else ()
         for part in steady:
             part.eval()
+        if self.overwrites:
+            inputs = inputs.clone()
         try:
             return functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
         finally:
@@ -193,8 +236,13 @@ class VectorModel:
 
     @torch.no_grad()
     def outputs(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500) -> Tensor:
-        """Return the ``(n, …)`` outputs in evaluation mode, without gradient, batch by batch."""
-        return torch.cat([self(x, self.laid_out(batch), buffers) for batch in inputs.split(batch_size)])
+        """Return the ``(n, …)`` outputs in evaluation mode, without gradient, batch by batch.
+
+        The module gets copies: the inputs may be a test set that other runs read, and the vectors those of a server.
+        """
+        x, buffers = x.clone(), None if buffers is None else buffers.clone()
+        batches = inputs.split(batch_sizes(inputs, batch_size))
+        return torch.cat([self(x, self.laid_out(batch.clone()), buffers) for batch in batches])
 
     def gradient(
         self,

@@ -12,15 +12,20 @@ from torch import nn
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import MODELS, ModelSpec
+from asyncfl_lite.models.tracker import Tracker
 
-Norm = Literal["none", "group", "batch"]
+Norm = Literal["none", "group", "batch", "tracker"]
 
 
 def norm_layers(kind: Norm) -> Callable[[int], nn.Module]:
     """Return a function that makes a normalisation layer for a given number of channels; GroupNorm has 2 groups."""
-    if kind == "none":
-        return lambda channels: nn.Identity()
-    return partial(nn.GroupNorm, 2) if kind == "group" else nn.BatchNorm2d
+    makers: dict[Norm, Callable[[int], nn.Module]] = {
+        "none": lambda channels: nn.Identity(),
+        "group": partial(nn.GroupNorm, 2),
+        "batch": nn.BatchNorm2d,
+        "tracker": Tracker,
+    }
+    return makers[kind]
 
 
 def _widened(sizes: tuple[int, ...], scale: float) -> tuple[int, ...]:
@@ -75,7 +80,8 @@ class CNN(ModelSpec):
     channels: tuple[Annotated[int, Field(ge=1)], ...] = Field((8, 16), min_length=1)
     """Number of output channels of each convolution."""
     norm: Norm = "none"
-    """Normalisation after each convolution; ``group``: GroupNorm with 2 groups."""
+    """Normalisation after each convolution; ``group``: GroupNorm with 2 groups; ``tracker``: none, but statistics are
+    recorded."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 2^len(channels) pixels a side."""
@@ -216,8 +222,8 @@ class FEMNISTCNN(ModelSpec):
     scale: float = Field(1.0, gt=0)
     """Factor on the number of channels and units."""
     norm: Norm = "none"
-    """Normalisation after each convolution; the paper speaks of BatchNorm statistics, but its code has no
-    normalisation."""
+    """Normalisation after each convolution. The paper speaks of BatchNorm statistics; its authors' code has
+    ``tracker``."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 12 pixels a side."""

@@ -17,12 +17,14 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, reason
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.files import regular, write_atomically
 
 WEIGHTS = "weights.safetensors"
 """File name of the weights in a result's folder."""
 OURS = {"made_by": "asyncfl_lite"}
 """Metadata by which a file of weights is recognised as ours."""
+BEGIN = b'{"__metadata__":{"made_by":"asyncfl_lite"'
+"""First bytes of the header of a file of ours."""
 COUNTERS = "num_batches_tracked"
 """Suffix of BatchNorm's counters, which older files lack and nothing here depends on."""
 SHOWN = 3
@@ -43,7 +45,7 @@ def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
 
 
 def check_ours(path: Path) -> None:
-    """Raise an error if there is a file at ``path`` that asyncfl_lite did not write.
+    """Raise an error if there is a file at ``path`` that asyncfl_lite did not write; a cut-off or empty one is ours.
 
     Raises:
         ResultError: when there is such a file.
@@ -51,12 +53,19 @@ def check_ours(path: Path) -> None:
     if not path.exists():
         return
     try:
-        with safe_open(path, "pt") as file:
+        with safe_open(regular(path), "pt") as file:
             made_by = (file.metadata() or {}).get("made_by")
     except (OSError, SafetensorError):
-        made_by = None
+        made_by = OURS["made_by"] if path.is_file() and _is_rest(path) else None
     if made_by != OURS["made_by"]:
         raise ResultError(f"{path}: was not written by asyncfl_lite; name another folder, or move it away")
+
+
+def _is_rest(path: Path) -> bool:
+    """Return whether a damaged file was ours, or is empty; the first eight bytes hold its header's length."""
+    with path.open("rb") as file:
+        length, begin = file.read(8), file.read(len(BEGIN))
+    return not length or (bool(begin) and BEGIN.startswith(begin))
 
 
 def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
@@ -74,8 +83,8 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
         raise DataError(f"{path}: cut off or changed since it was written")
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
+            return load_file(regular(path))
+        content = torch.load(regular(path), map_location="cpu", weights_only=True)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({reason(error)})") from None
     except UnpicklingError:  # torch's own message recommends executing the file's content
@@ -129,11 +138,17 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
             for name, value in state.items()
             if name in own and value.shape != own[name].shape
         ],
-        "NaN or infinity in {}": [name for name, value in state.items() if not torch.isfinite(value).all()],
+        "NaN or infinity in {}": [name for name in state if name in own and _not_finite(state[name], own[name])],
     }
     if found := [line.format(_some(names)) for line, names in faults.items() if names]:
         raise ConfigError(f"weights: those of {where} do not fit the model; {'; '.join(found)}{_hint(state, own)}")
     module.load_state_dict(state, strict=False)
+
+
+def _not_finite(value: Tensor, like: Tensor) -> bool:
+    """Return whether a weight is NaN or infinite in the type of ``like``, the model's own, and is not so there, too."""
+    found, own = value.to(like.dtype), like.to(value.device)
+    return value.shape == like.shape and not (found.isfinite() | (found == own) | (found.isnan() & own.isnan())).all()
 
 
 def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:

@@ -9,15 +9,21 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from torch import nn
+from torch.utils.weak import WeakTensorKeyDictionary
 
+from asyncfl_lite.algorithms import Algorithm
+from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.registry import written_as
-from asyncfl_lite.base.streams import stream
+from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
 from asyncfl_lite.models.base import forward_flop
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
+from asyncfl_lite.models.tracker import begin_anew, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.sources import checksum
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.server import Server
@@ -26,6 +32,7 @@ from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.trouble import troubled
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
+from asyncfl_lite.tasks.own import check_augment
 from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
@@ -38,10 +45,10 @@ def as_config(given: Config | Mapping[str, Any]) -> Config:
     """Return ``given`` as a :class:`.Config`; it may be a plain dict of settings.
 
     Raises:
-        ConfigError: for anything else.
+        ConfigError: for anything else, and for a configuration with invalid values.
     """
     if isinstance(given, Config):
-        return given
+        return given.model_copy(update={"seed": given.seed})  # checked: pydantic's model_construct checks nothing
     if not isinstance(given, Mapping):
         raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
     return Config.from_mapping(dict(given))
@@ -64,13 +71,34 @@ def task_of(config: Config, own: Task | None = None) -> Task:
             f"not contain; "
             "pass the data too, as in run(config, task=…)"
         )
-    return (load_task(config.task_settings) if own is None else own).of_run(config.seed).judged_on(config.judged_on)
+    if own is not None:
+        return own.of_run(config.seed).judged_on(config.judged_on)
+    task = load_task(config.task_settings).of_run(config.seed).judged_on(config.judged_on)
+    now = checksum(task)
+    if _SUMS.setdefault(task.test_inputs, now) == now:
+        return task
+    warnings.warn(f"task: the data of {task.name!r} were changed in this process; they are loaded again", stacklevel=2)
+    _loaded.cache_clear()
+    return task_of(config)
+
+
+_SUMS = WeakTensorKeyDictionary()
+"""Test inputs of tasks that runs have used -> the checksum of the task's data."""
 
 
 @lru_cache(maxsize=4)
+@usual_torch()
 def _loaded(source: TaskSource, _: str | None) -> Task:
-    with written_as(task_settings=source):
-        return source.load()
+    # one thread: the same data for runs with any number of threads
+    with torch_threads(1), written_as(task_settings=source), untouched_generators():
+        before = GlobalStates.now()
+        task = source.load()
+        if not is_ours(source) and (drawn := before.drawn()) and checksum(source.load()) != checksum(task):
+            raise ConfigError(
+                f"task: {type(source).__name__}.load draws from global random numbers ({drawn}), so its data differ "
+                "each time; use a generator of its own with a fixed seed"
+            )
+        return task
 
 
 def servers_own(config: Config, task: Task) -> np.ndarray:
@@ -138,9 +166,11 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
         DataError: when the losses or the scores of a user's own task class fail.
     """
     model, (inputs, _) = VectorModel(module), task.samples
+    begin_anew(model)
     draws = check_conduct(config.model, model, inputs, (*task.labels.shape[1:], task.num_classes))
     x, buffers = model.flatten()
     check_scoring(task, lambda inputs: model.outputs(x, inputs, buffers))
+    check_augment(task.augment, inputs)
     _allow_for_single_samples(config, task, parts, model)
     return Fitted(model, draws, _trains_together(config, task, model, draws))
 
@@ -188,6 +218,17 @@ def _say(line: str) -> None:
     warnings.warn(line, stacklevel=6)  # points at the user's line that makes the Run
 
 
+def method_for(config: Config, model: VectorModel) -> Algorithm:
+    """Return a run's method, which never changes the statistics of a model that only tracks them: all jobs begin anew.
+
+    The clients still report what their trackers recorded.
+    """
+    method = config.make_algorithm()
+    if only_tracks(model):
+        method.bn_mode = "freeze"
+    return method
+
+
 def make_simulation(
     config: Config,
     parts: Sequence[np.ndarray],
@@ -218,6 +259,7 @@ def make_simulation(
     )
 
 
+@usual_torch()
 def schedule(config: Config | Mapping[str, Any], *, task: Task | None = None) -> Schedule:
     """Return the schedule of a run (which client trains when) without training anything.
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from asyncfl_lite.base.errors import ConfigError, ResultError, shown
+from asyncfl_lite.base.errors import ConfigError, shown
 
 OnVersion = Callable[[Any], None]
 OnEvaluate = Callable[[Any, dict[str, float]], None]
@@ -48,6 +48,11 @@ class Callbacks:
         _check("on_evaluate", on_evaluate, "run", "row")
         self.on_version, self.on_evaluate = on_version, on_evaluate
 
+    @property
+    def none(self) -> bool:
+        """Whether there are no callbacks."""
+        return self.on_version is None and self.on_evaluate is None
+
     def made_version(self, run: Any) -> None:
         """Call ``on_version``, if it is given, after a new version."""
         _call(run, self.on_version, run)
@@ -84,17 +89,5 @@ def _call(run: Any, callback: Callable[..., None] | None, *arguments: Any) -> No
     except StopRun:
         raise
     except (Exception, SystemExit) as error:
-        error.add_note(_saved(run))
+        error.add_note(f"a callback failed at version {run.algorithm.version}; {run.saved()}")
         raise
-
-
-def _saved(run: Any) -> str:
-    """Save a run whose callback has failed, and return one line that says where."""
-    failed = f"a callback failed at version {run.algorithm.version}"
-    if run.checkpoint is None:
-        return f"{failed}; nothing is kept, as the run has no checkpoint=FILE to save itself in"
-    try:
-        run.save()
-    except ResultError as error:
-        return f"{failed}; the run could not be saved ({error})"
-    return f"{failed}; the run is saved in {run.checkpoint}, from which the same run continues"

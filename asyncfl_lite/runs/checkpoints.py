@@ -3,7 +3,9 @@
 A checkpoint holds the state of a run that changes over time (:meth:`asyncfl_lite.runs.run.Run.state`). Its first line
 identifies the run: its configuration, its data and the revision of the code. Reading a checkpoint executes no code from
 the file. If the file is not this run's checkpoint, it is not replaced or removed, and the run does not begin; only
-``force`` removes another run's checkpoint.
+``force`` removes another run's checkpoint. A file that is empty, or whose first line is a checkpoint's but cut off or
+damaged, holds nothing that could be continued or lost. It counts as a damaged checkpoint of this run: a warning names
+it, and the run continues from the previous checkpoint or starts over.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any, BinaryIO, cast
 import torch
 
 from asyncfl_lite.base.errors import ResultError, reason, shown
-from asyncfl_lite.base.files import clear_parts, write_atomically
+from asyncfl_lite.base.files import clear_parts, unsealed, write_atomically
 from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.meaning import meaning
 
@@ -29,8 +31,6 @@ FORMAT = 11
 HEAD = b"asyncfl_lite checkpoint "
 """First bytes of a checkpoint; its identity follows on the same line, as JSON."""
 LONGEST_HEAD = 2**14
-DIGEST = hashlib.sha256().digest_size
-"""Length of the digest at the end of the file; without it, torch would read damaged numbers without an error."""
 
 Identity = Mapping[str, Any]
 """Identity of a checkpoint: its format, the code's revisions, the configuration's hash and the data's digests."""
@@ -62,12 +62,12 @@ def check_place(path: str | Path, identity: Identity) -> None:
     """
     for candidate in (Path(path), previous(path)):
         found = _identity_in(candidate)
-        if found is not None and (others := _what_differs(found, identity)):
+        if found and (others := _what_differs(found, identity)):
             raise ResultError(f"{candidate}: is the checkpoint of another {others}; name another file, or remove it")
 
 
 def _identity_in(path: Path) -> Identity | None:
-    """Return the identity of a checkpoint file; None if there is no file.
+    """Return the identity of a checkpoint file; None if there is no file, and nothing if it is empty or damaged there.
 
     Raises:
         ResultError: if the file is not a checkpoint.
@@ -87,15 +87,18 @@ def _identity_in(path: Path) -> Identity | None:
 
 
 def _read_identity(path: Path) -> Identity:
-    """Return the identity in a checkpoint's first line; raise ValueError for any other file."""
+    """Return the identity in a checkpoint's first line, empty if it is cut off; raise ValueError for any other file."""
     if not path.is_file():  # reading from a pipe could wait for ever
         raise ValueError("no file")
     with path.open("rb") as file:
         line = file.readline(LONGEST_HEAD)
-    identity = json.loads(line.removeprefix(HEAD)) if line.startswith(HEAD) else None
-    if not isinstance(identity, dict):
+    if line[: len(HEAD)] != HEAD[: len(line)]:
         raise ValueError("no checkpoint")
-    return identity
+    try:
+        identity = json.loads(line.removeprefix(HEAD))
+    except (ValueError, RecursionError):
+        identity = None
+    return identity if isinstance(identity, dict) else {}
 
 
 def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
@@ -185,10 +188,13 @@ def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -
         try:
             state = _read(candidate, device)
         except Exception as error:  # torch raises many kinds for a damaged file
-            refused.append(f"{candidate}: checkpoint not used ({str(error).splitlines()[0]})")
+            refused.append(f"{candidate}: checkpoint not used ({reason(error)})")
+            damaged = not isinstance(error, OSError)
             continue
         if refused:
             warnings.warn(f"{refused[0]}; the run continues from the previous one", stacklevel=3)
+            if damaged:  # or the next checkpoint would put it in the place of the one that is used now
+                Path(path).unlink()
         return state
     if refused:
         warnings.warn(f"{'; '.join(refused)}; the run starts over", stacklevel=3)
@@ -201,12 +207,10 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     Raises:
         ValueError: when the file is cut off or damaged, or contains more than tensors and plain values.
     """
-    content = memoryview(path.read_bytes())
-    if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
-        raise ValueError("cut off or damaged")
+    content = unsealed(path.read_bytes())
     begin = bytes(content[:LONGEST_HEAD]).index(b"\n") + 1
     try:
-        return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
+        return torch.load(io.BytesIO(content[begin:]), map_location=device, weights_only=True)
     except UnpicklingError:  # torch's message explains how to read the file anyway, which would execute its code
         raise ValueError("contains something that is neither a tensor nor a plain value") from None
 
@@ -214,7 +218,7 @@ def _read(path: Path, device: str) -> dict[str, Any]:
 def remove_checkpoints(path: str | Path, identity: Identity) -> None:
     """Delete a run's checkpoint, the previous one, and the partial files of killed processes."""
     for candidate, found in _checkpoints_at(path):
-        if found is None or not _what_differs(found, identity):
+        if not found or not _what_differs(found, identity):
             candidate.unlink(missing_ok=True)
             clear_parts(candidate)
 
@@ -222,12 +226,12 @@ def remove_checkpoints(path: str | Path, identity: Identity) -> None:
 def remove_others(path: str | Path, identity: Identity) -> None:
     """Delete the checkpoints of other runs at ``path`` and its ``.previous`` path; all other files stay."""
     for candidate, found in _checkpoints_at(path):
-        if found is not None and _what_differs(found, identity):
+        if found and _what_differs(found, identity):
             candidate.unlink(missing_ok=True)
 
 
 def _checkpoints_at(path: str | Path) -> Iterator[tuple[Path, Identity | None]]:
-    """Yield (path, identity) for the current and previous checkpoint; identity is None if the file is missing."""
+    """Yield (path, identity) for the current and previous checkpoint; see :func:`_identity_in`."""
     for candidate in (Path(path), previous(path)):
         with suppress(ResultError):
             yield candidate, _identity_in(candidate)

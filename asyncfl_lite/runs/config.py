@@ -29,10 +29,10 @@ from asyncfl_lite.simulator.selection import SELECTIONS, Selection
 from asyncfl_lite.simulator.trouble import Trouble
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
-NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
-"""Settings that change how a run is carried out, but not its result."""
-IN_HASH_IF_SET = {"autocast", "judged_on", "trouble"}
-"""Settings added after results had been recorded; their defaults leave the hash as it was."""
+NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device"}
+"""Settings that say how a run is carried out. A device rounds differently, as another machine does; results name it."""
+IN_HASH_IF_SET = {"autocast", "channels_last", "judged_on", "threads", "trouble"}
+"""Settings that came into the hash after results had been recorded; their defaults leave the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data are stored, not which data they are."""
 
@@ -106,7 +106,7 @@ class Config(Fields):
         if alpha is None or "alpha" not in wanted.model_fields:
             alpha = None
         elif isinstance(value, wanted):
-            return value.model_copy(update={"alpha": alpha})
+            return value.with_checked(alpha=alpha)
         elif isinstance(value, dict):
             value = {"alpha": alpha, **value}
         if isinstance(value, wanted):
@@ -167,7 +167,7 @@ class Config(Fields):
 
     def with_seed(self, seed: int) -> Config:
         """Return the same configuration with a different seed."""
-        return self.model_copy(update=Seed(seed=seed).model_dump())
+        return self.with_checked(**Seed(seed=seed).model_dump())
 
     def explain(self) -> None:
         """Print each value and its origin: the user, a paper, a method, a task, a search, or the setting's own default.

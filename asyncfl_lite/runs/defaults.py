@@ -9,12 +9,14 @@ else. Nothing here depends on recorded results, so the same call is the same run
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any, NamedTuple
 
 import yaml
 
+from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.runs.setups import SETUPS, setup_of
 
 # FedEcho §5.1: 50 clients, 25 in flight, buffer 5, 2 local epochs, batch 50, SGD with weight decay 1e-4,
@@ -258,9 +260,24 @@ def without_replaced(weaker: dict[str, Any], stronger: Mapping[str, Any]) -> dic
     return {name: value for name, value in weaker.items() if name not in replaced}
 
 
-SEARCHED: dict[str, dict[str, Any]] = yaml.safe_load(resources.files(__package__).joinpath("defaults.yaml").read_text())
-"""Task -> ``study`` and, by method, the values that the search chose; ``asyncfl-lite tune --defaults`` writes the file.
-"""
+DIGEST = b"# SHA-256 of all lines below: "
+"""Begins the line above the searched values in ``defaults.yaml``."""
+
+
+def searched_in(content: bytes) -> dict[str, dict[str, Any]]:
+    """Return the searched values in the content of ``defaults.yaml``.
+
+    Raises:
+        ResultError: if they do not have their digest.
+    """
+    digest, _, values = content.partition(DIGEST)[2].partition(b"\n")
+    if hashlib.sha256(values).hexdigest().encode() != digest:
+        raise ResultError("defaults.yaml: damaged or changed by hand; restore it, or install the package again")
+    return yaml.safe_load(values)
+
+
+SEARCHED = searched_in(resources.files(__package__).joinpath("defaults.yaml").read_bytes())
+"""Task -> ``study`` and, by method, the values that the search chose."""
 
 
 class Layer(NamedTuple):

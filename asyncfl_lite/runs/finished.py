@@ -30,7 +30,7 @@ def result_of(run: SavedRun, seconds: float, cpu_seconds: float, stopped: str | 
         seconds, cpu_seconds: wall-clock seconds and processor seconds that the run took.
         stopped: the reason why a callback stopped the run; None if none did.
     """
-    curve = pd.DataFrame(run.curve_rows)
+    curve = pd.DataFrame([dict(row) for row in run.curve_rows])
     who = who_did_what(run.simulation, run.parts)
     if run.task.clients:
         who = who._replace(clients=score_clients(who.clients, run.task, run.predict, run.parts))
@@ -50,7 +50,8 @@ def result_of(run: SavedRun, seconds: float, cpu_seconds: float, stopped: str | 
             run.task.input_spec,
             run.model.loaded(run.algorithm.x, run.algorithm.buffers),
         ),
-        versions=run.versions,
+        versions=run.ran_under[0],
+        continued_under=run.ran_under[1:],
     )
 
 

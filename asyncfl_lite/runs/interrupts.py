@@ -1,10 +1,12 @@
-"""Signal handlers that save runs on Ctrl-C, or on the SIGTERM that clusters send before they kill a job.
+"""Signal handlers that save runs on Ctrl-C, or on the signals that come before a process is killed.
 
-Only runs with a checkpoint path are saved.
+These are SIGTERM, which clusters send, SIGHUP, which a terminal sends when it is closed, and SIGXCPU, which comes when
+the limit of processor time is reached. A signal that this process ignores stays ignored: a shell ignores Ctrl-C in a
+script's background jobs, and ``nohup`` ignores SIGHUP. Only runs with a checkpoint path are saved.
 
 Python can handle a signal at any point, even in the middle of an aggregation. A run can be saved only while it waits
 for jobs to be trained, which is most of the time. So an interrupt ends training at once; at any other point, the run
-stops when the next training would begin. If the same signal comes again before that, it stops at once and is not saved.
+stops when the next training would begin. If Ctrl-C comes again before that, it stops at once and is not saved.
 """
 
 from __future__ import annotations
@@ -16,9 +18,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from asyncfl_lite.simulator.server import Server
+if TYPE_CHECKING:  # grids need the signals before anything imports torch
+    from asyncfl_lite.simulator.server import Server
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU")
+"""Names of the signals that end a process after its runs were saved; some systems have only the first two."""
+
+
+def signals_to_hear() -> list[int]:
+    """Return the numbers of the :data:`SIGNALS` that this process does not ignore."""
+    numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 class Savable(Protocol):
@@ -32,6 +44,9 @@ class Savable(Protocol):
 
     def save(self) -> None:
         """Save the run."""
+
+    def release(self) -> None:
+        """Let other runs have the checkpoint's path."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -54,8 +69,11 @@ class Stops:
         self._allowed = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """Request a stop at the next point where it is allowed; if the same signal comes again, stop at once."""
-        if number == self.signal:
+        """Request a stop at the next point where it is allowed; if Ctrl-C comes again, stop at once.
+
+        Other signals come again by themselves: SIGXCPU every second, and SIGHUP from the terminal and from the shell.
+        """
+        if number == self.signal == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal is None:  # a program that ends a kernel sends several kinds of signals, one after another
             self.signal = number
@@ -82,14 +100,14 @@ def saved_when_interrupted(runs: Sequence[Savable]) -> Iterator[Stops]:
     """Save runs that have a checkpoint path when an interrupt arrives inside the block, and then stop.
 
     Raises:
-        Interrupted: on Ctrl-C. SIGTERM is raised again for its earlier handler; by default, it ends the process.
+        Interrupted: on Ctrl-C. Another signal is raised again for its earlier handler; by default, it ends the process.
     """
     stops = Stops()
     can_handle = threading.current_thread() is threading.main_thread()  # Python allows it only there
     if not can_handle or all(run.checkpoint is None for run in runs):
         yield stops
         return
-    before = {number: signal.signal(number, stops.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stops.ask) for number in signals_to_hear()}
     told = ""
     try:
         yield stops
@@ -100,13 +118,14 @@ def saved_when_interrupted(runs: Sequence[Savable]) -> Iterator[Stops]:
         unfinished = [run for run in runs if run.checkpoint is not None]
         for run in unfinished:
             run.save()
+            run.release()  # now, as the signal may end the process before the run's block ends
         told = _told(unfinished)
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-    if told and stops.signal == signal.SIGTERM:
+    if told and stops.signal is not None and stops.signal != signal.SIGINT:
         print(f"asyncfl-lite: {told}", file=sys.stderr, flush=True)
-        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(stops.signal)
     if told:
         raise Interrupted(told)
 

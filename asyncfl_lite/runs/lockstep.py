@@ -12,7 +12,9 @@ differ as they do between two machines (:func:`asyncfl_lite.runs.run.run`).
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,9 +22,10 @@ from typing import Any, NoReturn
 import torch
 from greenlet import getcurrent, greenlet
 
-from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 from asyncfl_lite.base.files import as_path
+from asyncfl_lite.base.streams import told_of_draws
 from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.models.requests import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config
@@ -30,7 +33,7 @@ from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.interrupts import Stops, saved_when_interrupted
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown
-from asyncfl_lite.runs.results import Result, load_complete
+from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
@@ -133,7 +136,8 @@ def run_many(
         steps) of the training that it took part in, and equal shares of computations for several servers.
 
     Raises:
-        ConfigError: when ``folders`` does not name a different folder for each configuration.
+        ConfigError: when ``folders`` does not name a different folder for each configuration, or when the
+            configurations differ in ``threads``.
         ResultError: before anything is run, for the same reasons as :func:`.run_in`.
 
     Example: three seeds of one run; each run has the same schedule as when it runs alone.
@@ -150,6 +154,8 @@ def run_many(
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
     check_shown(progress)
     made = [as_config(config) for config in configs]
+    if len({config.hash for config in made}) < len(made):
+        warnings.warn("configs: the same configuration is there twice, and its run counts twice", stacklevel=2)
     callbacks: dict[str, Any] = {"on_version": on_version, "on_evaluate": on_evaluate}
     if folders is None:
         return finish_together([Run(config, task, **callbacks) for config in made], progress=progress)
@@ -159,15 +165,20 @@ def run_many(
         raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
     pairs = list(zip(folders, made, strict=True))
     found = [load_complete(folder, config, task) for folder, config in pairs]
-    begun = [
-        run_at(folder, config, task, force=force, **callbacks)
-        for (folder, config), result in zip(pairs, found, strict=True)
-        if result is None
-    ]
-    new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force), progress=progress))
-    return [next(new) if result is None else result for result in found]
+    with ExitStack() as stack:
+        begun = [
+            stack.enter_context(run_at(folder, config, task, force=force, **callbacks).alone())
+            for (folder, config), result in zip(pairs, found, strict=True)
+            if result is None
+        ]
+        new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force), progress=progress))
+    results = [next(new) if result is None else result for result in found]
+    if told := mixed_versions(results):
+        warnings.warn(f"folders: the results were computed under different versions ({told})", stacklevel=2)
+    return results
 
 
+@usual_torch()
 def finish_together(
     runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None, *, progress: Shown = False
 ) -> list[Result]:
@@ -180,11 +191,26 @@ def finish_together(
 
     Returns:
         The runs' results, in order.
+
+    Raises:
+        ConfigError: when the runs differ in ``threads``, since another number of threads gives other bits.
     """
     began = time.perf_counter()
-    threads = max((run.config.threads for run in runs), default=1)
+    threads = {run.config.threads for run in runs} or {1}
+    if len(threads) > 1:
+        each = ", ".join(map(str, sorted(threads)))
+        raise ConfigError(f"threads: must be the same for runs that train together, got {each}")
     results: dict[int, Result] = {}
-    with saved_when_interrupted(runs) as stops, torch_threads(threads), Progress(progress, runs):
+    watch = told_of_draws(all(run.callbacks.none for run in runs))
+    with (
+        ExitStack() as stack,
+        saved_when_interrupted(runs) as stops,
+        torch_threads(*threads),
+        Progress(progress, runs),
+        watch,
+    ):
+        for run in runs:
+            stack.enter_context(run.alone())
         courses = [_Course(run) for run in runs]
         for course in courses:
             course.advance()
@@ -248,10 +274,11 @@ def finish_in_turn(
     """
     results: list[Result] = []
     while len(results) < len(begin):
-        runs = [begin[len(results)]()]
-        if runs[0].trainer.cohort:
-            runs += [make() for make in begin[len(results) + 1 :]]
-        results += finish_together(runs, ended, progress=progress)
+        with ExitStack() as stack:
+            runs = [stack.enter_context(begin[len(results)]().alone())]
+            if runs[0].trainer.cohort:
+                runs += [stack.enter_context(make().alone()) for make in begin[len(results) + 1 :]]
+            results += finish_together(runs, ended, progress=progress)
     return results
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +17,11 @@ from asyncfl_lite.runs.groups import GROUPS
 
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "mlxtend", "torchvision", "av", "transformers", "tokenizers")
 """Libraries, besides torch, that may influence a run's numbers or data; some may not be installed."""
+VARIABLES = (
+    *("MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "NVIDIA_TF32_OVERRIDE"),
+    *("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"),
+)
+"""Environment variables that change how torch's own libraries round."""
 MEANING = 1
 """Revision of the package's numbers as a whole, whatever the method or the task.
 
@@ -41,11 +47,28 @@ def revised(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, tuple[
 def versions() -> dict[str, str]:
     """Return the version of everything on which numbers depend: package, Python, CPU instructions, libraries.
 
-    Torch's version includes its build. The rounding of its operations depends on the CPU instructions that it finds. A
-    library that is not installed is left out.
+    Torch's version includes its build. The rounding of its operations depends on the CPU instructions that it finds,
+    and on the :data:`VARIABLES` that are set. A library that is not installed is left out.
     """
     machine = {"torch": str(torch.__version__), "instructions": torch.backends.cpu.get_cpu_capability()}
+    machine |= {name: os.environ[name] for name in VARIABLES if name in os.environ}
     return {"asyncfl_lite": __version__, "python": platform.python_version(), **machine, **_libraries()}
+
+
+def changed_versions(then: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Return, as text, in which of their :func:`versions` numbers may differ; empty if in none.
+
+    The versions of this package, whose revisions count instead, and of Python are not compared, and neither are those
+    of libraries that only one of the two names. If one of the two is empty, nothing is known, and nothing is compared.
+
+    >>> changed_versions({"torch": "2.14.0", "numpy": "2.4.0"}, {"torch": "2.15.0", "scipy": "1.17.0"})
+    'torch 2.14.0 and 2.15.0'
+    """
+    optional = ("gpu", *VARIABLES)  # absent means none
+    names = [name for name in {**then, **now} if then and now and (name in optional or (name in then and name in now))]
+    pairs = {name: (then.get(name, "none"), now.get(name, "none")) for name in names}
+    left_out = ("asyncfl_lite", "python")
+    return ", ".join(f"{name} {a} and {b}" for name, (a, b) in pairs.items() if a != b and name not in left_out)
 
 
 @cache

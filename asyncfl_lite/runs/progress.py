@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from asyncfl_lite.base.bars import tqdm
@@ -17,8 +19,12 @@ class Run(Protocol):
     config: Any
     algorithm: Any
     simulation: Any
-    curve_rows: list[dict[str, float]]
     stopped: str | None
+    progress: Any
+
+    @property
+    def curve_rows(self) -> Sequence[Mapping[str, float]]:
+        """The rows of the run's curve so far."""
 
 
 Shown = bool | Literal["lines"]
@@ -26,6 +32,8 @@ Shown = bool | Literal["lines"]
 evaluations, at most one every ``SECONDS_BETWEEN_LINES`` seconds."""
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_WITHOUT_VERSION = 60.0
+"""Seconds without a new version after which a line says how many jobs have come and gone meanwhile."""
 
 
 def check_shown(progress: Any) -> None:
@@ -36,6 +44,23 @@ def check_shown(progress: Any) -> None:
     """
     if not (isinstance(progress, bool) or progress == "lines"):
         raise ConfigError(f"progress: must be True (a bar), 'lines' or False, got {shown(progress)}")
+
+
+@dataclass
+class _Wait:
+    """The time since a run's last version.
+
+    Attributes:
+        version: the version.
+        began, said_at: when the wait began, and when a line last spoke of it.
+        jobs, spoiled: how many jobs had been sent, and how many had been refused or lost, when the wait began.
+    """
+
+    version: int
+    began: float
+    said_at: float
+    jobs: int
+    spoiled: int
 
 
 class Progress:
@@ -54,7 +79,9 @@ class Progress:
         self.bar = tqdm(total=self.total, unit="version", disable=shown is not True)
         self.began, self.said_at = time.monotonic(), -float("inf")
         self.first: tuple[float, float] | None = None
+        self.waits: dict[int, _Wait] = {}
         for run in runs:
+            run.progress = self
             run.simulation.version_observers.append(lambda _, run=run: self._made_version(run))
 
     def __enter__(self) -> Progress:
@@ -78,11 +105,35 @@ class Progress:
             self.said_at = time.monotonic()
             print(self._line(run, row, versions), file=sys.stderr, flush=True)
 
+    def waiting(self, run: Run) -> None:
+        """Say, once a minute, how many jobs have ended since a run's last version; called when one made no version.
+
+        Without a display, a warning says it once, if jobs were refused or lost.
+        """
+        now, jobs = time.monotonic(), run.simulation.sequence_no
+        spoiled = len(run.algorithm.rejections) + len(run.simulation.ended)
+        wait = self.waits.get(id(run))
+        if wait is None or wait.version != run.algorithm.version:
+            self.waits[id(run)] = _Wait(run.algorithm.version, now, now, jobs, spoiled)
+            return
+        if now - wait.said_at < SECONDS_WITHOUT_VERSION:
+            return
+        first, wait.said_at, spoiled = wait.said_at == wait.began, now, spoiled - wait.spoiled
+        line = (
+            f"{self._of_all(run)}no version since version {wait.version}, for {in_words(now - wait.began)}: "
+            f"{jobs - wait.jobs:,} jobs, {spoiled:,} of them refused or lost, time {run.simulation.clock:.1f}"
+        )
+        if self.lines or not self.bar.disable:
+            self.bar.write(line, file=sys.stderr)
+        elif first and spoiled:
+            warnings.warn(line, stacklevel=2)
+
+    def _of_all(self, run: Run, versions: str = "") -> str:
+        """Return the words that say which run a line is about, if there are several."""
+        return f"{len(self.runs)} runs, {versions}seed {run.config.seed}: " if len(self.runs) > 1 else ""
+
     def _line(self, run: Run, row: Mapping[str, float], versions: int) -> str:
-        of_all = ""
-        if len(self.runs) > 1:
-            of_all = f"{len(self.runs)} runs, {versions}{f' of {self.total}' * bool(self.total)} versions; "
-            of_all += f"seed {run.config.seed}: "
+        of_all = self._of_all(run, f"{versions}{f' of {self.total}' * bool(self.total)} versions; ")
         version = f"version {row['version']:.0f}" + (f" of {run.config.rounds}" if run.config.rounds else "")
         times = f"time {row['time']:.1f}" + (f" of {run.config.horizon:g}" if run.config.horizon else "")
         spent = f"{time.monotonic() - self.began:.0f} s{self._left()}"

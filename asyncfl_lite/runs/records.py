@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.files import regular, write_atomically
 from asyncfl_lite.models.weights import WEIGHTS, check_ours
 from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.meaning import meaning, revised
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from asyncfl_lite.tasks import Task
 
 FORMAT = 1
+CHECKPOINT = "checkpoint.pt"
+"""Name of the checkpoint that a run saves in its folder; who has claimed this path has the folder."""
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
 NEWER = ("classes",)
 """Tables that results of earlier code do not have."""
@@ -39,7 +41,8 @@ BEGINS = {
     "clients.csv": "client,num_samples,",
     "classes.csv": "class,train_samples,",
 }
-"""First bytes of a result's files, by which foreign files of the same name are recognised."""
+"""First bytes of a result's files, by which foreign files of the same name are recognised. An empty file, or one that
+is cut off within these bytes, holds nothing that could be lost, and is replaced."""
 NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 """Spelling in ``result.json`` of numbers that JSON cannot express."""
 
@@ -61,7 +64,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
                 continue
             raise ResultError(f"{folder / 'result.json'}: has no digest of {path.name}; run the cell again")
         try:
-            texts[name] = path.read_text(encoding="utf-8")
+            texts[name] = regular(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ResultError(f"{path}: cannot be read ({reason(error)}); run the cell again") from None
         if digest(texts[name]) != record["files"][path.name]:
@@ -77,7 +80,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(regular(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
@@ -87,6 +90,9 @@ def read_record(path: str | Path) -> dict[str, Any]:
     for part in ("meaning", "data", "versions"):
         if not isinstance(record.get(part, {}), dict):
             raise ResultError(f"{path}: {part} must be a mapping; run the cell again")
+    under = record.get("continued_under", [])
+    if not isinstance(under, list) or not all(isinstance(one, dict) for one in under):
+        raise ResultError(f"{path}: continued_under must be a list of mappings; run the cell again")
     if record.get("digest") != _digest_of_record(record):
         raise ResultError(f"{path}: changed since it was written; run the cell again")
     return {**record, **{part: _with_numbers(record[part]) for part in ("summary", "timing") if part in record}}
@@ -160,7 +166,8 @@ def check_free(
     begins = BEGINS if not (folder / "result.json").exists() else {"result.json": BEGINS["result.json"]}
     for name, begin in begins.items():
         path = folder / name
-        if path.is_file() and path.read_bytes()[: len(begin)] != begin.encode():
+        content = path.read_bytes()[: len(begin)] if path.is_file() else b""
+        if content != begin.encode()[: len(content)]:
             raise ResultError(f"{path}: was not written by asyncfl_lite; name another folder, or move it away")
     check_ours(folder / WEIGHTS)
     try:

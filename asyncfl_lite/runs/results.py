@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import torch
 
+from asyncfl_lite.base.claims import alone_at
+from asyncfl_lite.base.devices import AUTO, actual
 from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import as_path, write_atomically
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.meaning import meaning, revised, versions
-from asyncfl_lite.runs.records import FORMAT, TABLES, check_free, digest, read_folder, standing, write_record
+from asyncfl_lite.runs.meaning import changed_versions, meaning, revised, versions
+from asyncfl_lite.runs.records import (
+    CHECKPOINT,
+    FORMAT,
+    TABLES,
+    check_free,
+    digest,
+    read_folder,
+    standing,
+    write_record,
+)
 from asyncfl_lite.runs.summary import CLASSES, is_constant_answer
 from asyncfl_lite.runs.trained import Trained, saved
 
@@ -51,6 +66,7 @@ class Result:
         trained: the trained model, for :meth:`model`; None if it was not saved.
         versions: versions of the package, Python, torch and the :data:`.LIBRARIES` that were installed when the run
             began; see :func:`.versions`.
+        continued_under: the versions under which the run was continued, if others were installed then, in order.
 
     >>> from asyncfl_lite import Config, run
     >>> result = run(Config(task="digits", algorithm="fedbuff", buffer_size=5, rounds=4, eval_every=2))
@@ -74,6 +90,7 @@ class Result:
     classes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLASSES))
     trained: Trained | None = field(default=None, repr=False)
     versions: dict[str, str] = field(default_factory=lambda: versions())
+    continued_under: list[dict[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.meaning is None:
@@ -129,10 +146,17 @@ class Result:
 
         Raises:
             ResultError: when the folder holds another run's finished result or a file of the same name that this
-                package did not write, or when the result cannot be written. No partial file is left.
+                package did not write, when a run goes on in it, or when the result cannot be written. No partial file
+                is left.
             ConfigError: when ``folder`` is not a path.
         """
         folder = as_path(folder, "folder")
+        with nullcontext() if folder.is_file() else alone_at(folder.resolve() / CHECKPOINT):
+            self.write(folder, force=force, weights=weights)
+        return folder
+
+    def write(self, folder: Path, *, force: bool, weights: bool) -> None:
+        """Write the result as :meth:`save` does, into a folder that the caller has for itself."""
         check_free(folder, self.config, self.own_task, self.data, self.meaning, force=force)
         contents = {f"{name}.csv": getattr(self, name).to_csv(index=False) for name in TABLES}
         record = {
@@ -146,6 +170,7 @@ class Result:
             "summary": self.summary,
             "timing": self.timing,
             "versions": self.versions,
+            **({"continued_under": self.continued_under} if self.continued_under else {}),
             "files": {name: digest(text) for name, text in contents.items()},
         }
         for name, text in contents.items():
@@ -153,7 +178,6 @@ class Result:
         if weights and self.trained is not None:
             record["weights"] = self.trained.save(folder)
         write_record(folder / "result.json", record)
-        return folder
 
     def plot(self) -> Figure:
         """Draw accuracy over virtual time, and the staleness of updates."""
@@ -204,9 +228,25 @@ def load_result(folder: str | Path) -> Result:
         data=record.get("data", {}),
         trained=saved(config.model_spec, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
+        continued_under=record.get("continued_under", []),
     )
 
 
 def load_complete(folder: str | Path, config: Config, task: Task | None = None) -> Result | None:
-    """Load the finished result in ``folder`` if it has exactly this configuration and data; else return None."""
-    return load_result(folder) if standing(folder, config, task) == "complete" else None
+    """Load the finished result in ``folder`` if it has exactly this configuration and data; else return None.
+
+    A warning says if it was computed on another kind of device than the one that ``config`` names.
+    """
+    if standing(folder, config, task) != "complete":
+        return None
+    result = load_result(folder)
+    asked, used = (torch.device(actual(one.device)).type for one in (config, result.config))
+    if config.device != AUTO and asked != used:
+        warnings.warn(f"{folder}: the finished result was computed on {used}, not on {asked}", stacklevel=2)
+    return result
+
+
+def mixed_versions(results: Iterable[Result]) -> str:
+    """Return, as text, in which versions of libraries results differ, or parts of one result; empty if in none."""
+    under = [one for result in results for one in (result.versions, *result.continued_under)]
+    return "; ".join(dict.fromkeys(told for one in under[1:] if (told := changed_versions(under[0], one))))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.base.claims import alone_at
+from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import told_of_draws
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.checkpoints import identity_of, remove_others
 from asyncfl_lite.runs.config import Config
@@ -17,7 +20,7 @@ from asyncfl_lite.runs.finished import result_of
 from asyncfl_lite.runs.interrupts import saved_when_interrupted
 from asyncfl_lite.runs.joined import Weights
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown
-from asyncfl_lite.runs.records import check_free
+from asyncfl_lite.runs.records import CHECKPOINT, check_free
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.saved import SavedRun
 from asyncfl_lite.runs.sources import data_of
@@ -76,8 +79,9 @@ def run(
     """
     check_shown(progress)
     started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
-    result = started.finish(progress=progress)
-    started.remove_checkpoints()
+    with started.alone():
+        result = started.finish(progress=progress)
+        started.remove_checkpoints()
     return result
 
 
@@ -94,26 +98,32 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
 
     Raises:
         ResultError: before anything is run, when the folder holds another run's result or checkpoint and ``force`` is
-            False, or files of the same names that this package did not write.
+            False, or files of the same names that this package did not write, or when another run goes on in it.
     """
     result = load_complete(folder, config)
     if result is None:
-        started = run_at(folder, config, force=force)
-        result = started.finish(progress=progress)
-        started.keep(result, force=force)
+        with run_at(folder, config, force=force).alone() as started:
+            result = started.finish(lambda result: started.keep(result, force=force), progress=progress)
     return result
 
 
 def run_at(
     folder: str | Path, config: Config, task: Task | None = None, *, force: bool = False, **callbacks: Any
 ) -> Run:
-    """Make a run of ``config``, not yet started, that saves itself in ``folder``; see :func:`run_in`."""
+    """Make a run of ``config``, not yet started, that saves itself in ``folder``; see :func:`run_in`.
+
+    The run has the folder for itself from here to the end of its block :meth:`.SavedRun.alone`.
+    """
     data = data_of(config, task)
-    check_free(folder, config, None if task is None else task.name, data, force=force)
-    checkpoint = Path(folder) / "checkpoint.pt"
-    if force:
-        remove_others(checkpoint, identity_of(config, data))
-    return Run(config, task, checkpoint, **callbacks)
+    checkpoint = Path(folder).resolve() / CHECKPOINT
+    with ExitStack() as claim:
+        claim.enter_context(alone_at(checkpoint))
+        check_free(folder, config, None if task is None else task.name, data, force=force)
+        if force:
+            remove_others(checkpoint, identity_of(config, data))
+        made = Run(config, task, checkpoint, **callbacks)
+        made.claim = claim.pop_all()
+    return made
 
 
 class Run(SavedRun):
@@ -126,7 +136,7 @@ class Run(SavedRun):
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
         compute: function that does the computations that the server asks for; replaced if several runs go in lockstep.
-        curve_rows: the rows of the run's curve so far.
+        curve_rows: the rows of the run's curve so far, which can be read but not changed.
         versions: versions of the installed libraries; see :func:`.versions`.
         stopped: the reason why a callback stopped the run, or None.
 
@@ -138,6 +148,7 @@ class Run(SavedRun):
     2
     """
 
+    @usual_torch()
     def __init__(
         self,
         config: Config | Mapping[str, Any],
@@ -151,7 +162,9 @@ class Run(SavedRun):
         self.callbacks = Callbacks(on_version, on_evaluate)
         self.stopped: str | None = None
         super().__init__(config, task, checkpoint, weights)
+        self.progress: Progress | None = None
         self.simulation.version_observers.append(self._made_version)
+        self.simulation.waiting_observers.append(self._made_none)
 
     def begin(self) -> None:
         """Continue from the checkpoint if there is one, else evaluate and record the initial model."""
@@ -162,20 +175,26 @@ class Run(SavedRun):
         if not self.resume():
             self._record()
 
-    def finish(self, *, progress: Shown = False) -> Result:
-        """Run to the end and return the result."""
+    @usual_torch()
+    def finish(self, ended: Callable[[Result], None] | None = None, *, progress: Shown = False) -> Result:
+        """Run to the end, pass the result to ``ended`` while interrupts still wait, and return it."""
         wall, processor = time.perf_counter(), time.process_time()
         with (
+            self.alone(),
             saved_when_interrupted([self]) as stops,
             torch_threads(self.config.threads),
             Progress(progress, [self]),
+            told_of_draws(self.callbacks.none),
         ):
             try:
                 self.begin()
                 self.simulation.run(stops.allowed()(self.train))
             except StopRun as stop:
                 self.stop(stop)
-            return self.result(time.perf_counter() - wall, time.process_time() - processor)
+            result = self.result(time.perf_counter() - wall, time.process_time() - processor)
+            if ended is not None:
+                ended(result)
+            return result
 
     def stop(self, why: StopRun) -> None:
         """Record that a callback has stopped the run."""
@@ -186,6 +205,7 @@ class Run(SavedRun):
         if self.curve_rows[-1]["time"] != self.simulation.clock:
             with suppress(StopRun):  # the run has ended anyway
                 self._record()
+        self.check_data()
         return result_of(self, seconds, cpu_seconds, self.stopped)
 
     def _made_version(self, simulation: Simulation) -> None:
@@ -197,6 +217,11 @@ class Run(SavedRun):
             self.save()
         self.callbacks.made_version(self)
 
+    def _made_none(self, simulation: Simulation) -> None:
+        """Tell the display, if there is one, that a job ended without making a version."""
+        if self.progress is not None:
+            self.progress.waiting(self)
+
     def _record(self) -> None:
         row = {
             "version": self.algorithm.version,
@@ -204,5 +229,5 @@ class Run(SavedRun):
             "updates": len(self.simulation.arrivals),
             **self.evaluate(),
         }
-        self.curve_rows.append(row)
+        self._rows.append(MappingProxyType(row))
         self.callbacks.evaluated(self, row)

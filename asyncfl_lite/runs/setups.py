@@ -113,7 +113,7 @@ FEDECHO = SetUp(
 # §3 and App. I: clients, samples, local training; App. D: delays; Table 4: rates of clients and server, FedBuff's
 # buffer; Tables 5 and 6, App. B: rates and weights of distillation and synthesis. From the authors' code: the
 # partition, dispatch after aggregation, FEMNIST's longer warm-up. Ours: horizons, 4 times FedBuff's printed time to
-# target (FedAvg: 1.5 times its own).
+# target (FedAvg: 1.5 times its own); BatchNorm that normalises, where that code has `norm: tracker`; all of T5 trained.
 _WRAPPED = {"partition": "dirichlet_wrap", "alpha": 0.5, "partition_settings": {"samples_per_client": 350}}
 _T5 = {
     "task_settings": {"length": 128},

@@ -8,7 +8,9 @@ which only results were copied, are not compared.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from asyncfl_lite.models.weights import digest_of as weights_digest
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.data import stored
 
 OWN = "own data"
 """Name of the kind of data in a user's own task; other kinds are named after groups of settings."""
@@ -83,6 +86,12 @@ def digest_of(task: Task) -> str:
             digest.update(f"{name} {tuple(values.shape)} {values.dtype}".encode())
             digest.update(_bytes(values))
     return digest.hexdigest()[:16]
+
+
+def checksum(task: Task) -> int:
+    """Return a number that changes if a task's samples are changed; much faster to compute than :func:`digest_of`."""
+    parts = (*task.samples, task.test_inputs, task.test_labels, *(task.validation or ()))
+    return reduce(lambda found, values: zlib.crc32(_bytes(stored(values)), found), parts, 0)
 
 
 def _bytes(values: torch.Tensor | np.ndarray) -> memoryview | bytes:

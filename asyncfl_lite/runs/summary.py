@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, cat
 
+from asyncfl_lite.base.plugins import on_copies
+from asyncfl_lite.models.vectors import batch_sizes
 from asyncfl_lite.simulator.tables import Schedule
 from asyncfl_lite.simulator.trouble.jobs import DUPLICATE, LOST
 from asyncfl_lite.tasks import Task
@@ -30,10 +32,11 @@ def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
 
 
 def update_summary(updates: pd.DataFrame) -> dict[str, float]:
-    """Return the number of updates that arrived, and statistics of their staleness."""
+    """Return the numbers of updates that arrived and that were refused, and statistics of their staleness."""
     staleness = updates["staleness"]
     return {
         "client_updates": len(updates),
+        "refused_updates": len(updates) - int(updates["accepted"].sum()),
         "mean_staleness": float(staleness.mean()) if len(updates) else 0.0,
         "max_staleness": int(staleness.max()) if len(updates) else 0,
     }
@@ -69,7 +72,7 @@ def classes_of(
 
     def noted(inputs: Tensor) -> Tensor:
         outputs = predict(inputs)
-        answers.append(task.class_logits(outputs).argmax(-1))
+        answers.append(on_copies(task.class_logits)(outputs).argmax(-1))
         return outputs
 
     scored = task.evaluate_classes(noted)
@@ -124,8 +127,9 @@ def score_clients(
     """
 
     def hits(inputs: Tensor, labels: Tensor) -> np.ndarray:
-        batches = zip(inputs.split(500), labels.split(500), strict=True)
-        return cat([task.hits(predict(batch), wanted).float() for batch, wanted in batches]).cpu().numpy()
+        sizes = batch_sizes(inputs, 500)
+        batches = zip(inputs.split(sizes), labels.split(sizes), strict=True)
+        return cat([on_copies(task.hits)(predict(batch), wanted).float() for batch, wanted in batches]).cpu().numpy()
 
     tested = np.full(len(task.test_labels), -1) if task.test_owners is None else task.test_owners
     right, trained = hits(task.test_inputs, task.test_labels), hits(task.inputs, task.labels)

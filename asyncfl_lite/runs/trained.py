@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from asyncfl_lite.base.devices import usual_torch
 from asyncfl_lite.base.errors import DataError, ResultError
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
+from asyncfl_lite.models.vectors import copied
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
 
 
@@ -46,10 +47,11 @@ class Trained:
             raise DataError("weights: neither a module nor a folder holds them")
         return read_weights(self.folder / WEIGHTS, self.digest)
 
+    @usual_torch()
     def make(self) -> nn.Module:
         """Return the module, a new copy each time, in evaluation mode on the CPU."""
         if self.module is not None:
-            return copy.deepcopy(self.module)
+            return copied(self.module)
         module = initial_model(self.spec, self.inputs, seed=0)
         fill(module, self.weights, str(self.folder))
         return module.eval()

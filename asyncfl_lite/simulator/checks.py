@@ -28,7 +28,8 @@ def most_accepted(scheduling: Scheduling) -> int:
 
 def no_version(server: Server, scheduling: Scheduling, jobs: Iterable[Job], accepted: int) -> ServerError:
     """Return the error for a method that makes no version; the message names the likely mistake."""
-    replaced = any(job.start is not server.x for job in jobs if job.start_version == server.version)
+    sent = (job.start for job in jobs if job.start_version == server.version)
+    replaced = any(start is not None and server.x is not None and not start.equal(server.x) for start in sent)
     found = "it sets self.x itself, which clients never receive" * replaced or "it never calls self.new_version(x)"
     return ServerError(
         f"{type(server).__name__} made no version of the last {accepted} updates that it accepted "

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from torch import Tensor
 
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.simulator.update import REPORT_FIELDS, Outcome, Update
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -101,15 +103,18 @@ class Job:
         return self.outcome
 
     def update(self, staleness: int) -> Update:
-        """Return the update that the server receives if the trained job arrives with this staleness."""
+        """Return the update that the server receives if the trained job arrives with this staleness.
+
+        Tensors that belong to other jobs, too, are copied, so that a method may do with an update what it wants.
+        """
         outcome = self.done
         return Update(
             self.client,
             outcome.delta,  # type: ignore[arg-type]  # None on a clock without training, where no method reads it
             self.start_version,
-            self.start,
-            self.start_buffers,
-            self.correction,
+            _copied(self.start),
+            _copied(self.start_buffers),
+            _copied(self.correction),
             self.finish_time - self.dispatched_at,
             staleness,
             **{name: getattr(outcome, name) for name in REPORT_FIELDS},
@@ -133,8 +138,36 @@ class Job:
         )
 
 
+def _copied(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.clone()
+
+
 def _fields(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+class Rows(Sequence[T]):
+    """A view of a list of rows that can be read, but not changed."""
+
+    def __init__(self, rows: list[T]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rows[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._rows == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._rows)
 
 
 class Arrival(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from asyncfl_lite.base.errors import SimulationError
-from asyncfl_lite.simulator.jobs import Midway
+from asyncfl_lite.base.errors import SimulationError, shown
+from asyncfl_lite.simulator.jobs import Job, Midway
 from asyncfl_lite.simulator.update import Receipt, Update
 
 
@@ -57,18 +57,95 @@ class Server(Protocol):
         """Return the model that a client merges during its job, and its mixing weight; None if it merges none."""
 
 
-def untrue_answer(server: Server, answer: object, before: int) -> str | None:
+class Published:
+    """Copies of a server's model, running statistics and control variate, for clients.
+
+    A method may keep its own tensors and write into them; clients in flight still train on what they were sent. All
+    clients that are sent the same version share one copy.
+
+    Args:
+        server: the server, once it has been started.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self.server, self._version = server, -1
+        self._x: Tensor | None = None
+        self._buffers: Tensor | None = None
+        self._control: tuple[Tensor, int, Tensor] | None = None
+
+    def current(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return copies of the server's model, statistics and control variate as they are now.
+
+        Raises:
+            ServerError: if the control variate is not like the model.
+        """
+        server = self.server
+        if server.version != self._version:
+            self._version = server.version
+            self._x, self._buffers = (None if part is None else part.clone() for part in (server.x, server.buffers))
+        control = server.control_sent()
+        if control is None:
+            return self._x, self._buffers, None
+        known = self._control
+        if known is None or known[0] is not control or known[1] != control._version:
+            check_like(server, "control_sent", control, self._x)
+            self._control = known = control, control._version, control.clone()
+        return self._x, self._buffers, known[2]
+
+
+def midway_for(server: Server, job: Job) -> Midway | None:
+    """Return a copy of the newer model that a server sends to a job in flight; None if it sends none.
+
+    Raises:
+        ServerError: if it is not like the model from which the job started.
+    """
+    found = server.midway_model(job.start_version)
+    if found is None:
+        return None
+    check_like(server, "midway_model", getattr(found, "model", found), job.start)
+    return Midway(found.model.clone(), float(found.weight))
+
+
+def check_like(server: object, hook: str, found: object, like: Tensor | None) -> None:
+    """Raise an error if a method's hook did not return, or was not given, a vector like the server's model.
+
+    Args:
+        server: the method.
+        hook: name of the hook.
+        found: the value to check.
+        like: a vector of the right shape, type and device; None in a simulation without training.
+
+    Raises:
+        ServerError: if the value is anything else.
+    """
+    if like is None:
+        return
+    if isinstance(found, Tensor):
+        kind = found.shape, found.dtype, found.device
+        if kind == (like.shape, like.dtype, like.device):
+            return
+        got = f"{tuple(found.shape)} of {found.dtype} on {found.device}"
+    else:
+        got = shown(found)
+    raise ServerError(
+        f"{type(server).__name__}.{hook} must give a tensor {tuple(like.shape)} of {like.dtype} on {like.device}, like "
+        f"the model that clients train, got {got}"
+    )
+
+
+def untrue_answer(server: Server, answer: object, before: int, hook: str = "on_receive") -> str | None:
     """Return an error message if a server's return value is wrong about whether it made a version; else None.
 
     Args:
         server: the server, after the update.
         answer: its return value.
         before: its version before the update.
+        hook: the method that returned it.
     """
     if server.version - before == bool(answer):
         return None
     hint = "return self.new_version(x)" if answer else "put `return` before self.new_version(x), or self.flush()"
     return (
-        f"{type(server).__name__}.on_receive must return True exactly when it made one version, since scheduling and "
+        f"{type(server).__name__}.{hook} must return True exactly when it made one version, since scheduling and "
         f"the clock go by it; it returned {answer!r} when the version went from {before} to {server.version}: {hint}"
     )

@@ -14,20 +14,22 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from asyncfl_lite.base.errors import DivergedError, SimulationError
-from asyncfl_lite.base.streams import stream
+from asyncfl_lite.base.plugins import is_ours
+from asyncfl_lite.base.streams import no_global_draws, stream
 from asyncfl_lite.simulator.checks import MOST_ACCEPTED, impossible_duration, most_accepted, no_version
 from asyncfl_lite.simulator.held import HeldVersions
-from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job
+from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job, Rows
 from asyncfl_lite.simulator.scheduling import Scheduling
 from asyncfl_lite.simulator.selection import IdleClients, Selection, Uniform
-from asyncfl_lite.simulator.server import Server, ServerError, untrue_answer
-from asyncfl_lite.simulator.update import Outcome, Receipt
+from asyncfl_lite.simulator.server import Published, Server, ServerError, check_like, midway_for, untrue_answer
+from asyncfl_lite.simulator.update import NOT_FINITE, Outcome, Receipt
 
 
 class Delays(Protocol):
@@ -36,6 +38,9 @@ class Delays(Protocol):
     def draw(self, client: int, rng: np.random.Generator) -> float:
         """Return the duration of the client's next job."""
 
+
+NOTHING_SENT = (None, None, None)
+"""Model, statistics and control variate in a simulation without training."""
 
 Train = Callable[[Sequence[Job]], Sequence[Outcome]]
 Observer = Callable[["Simulation", Arrival], None]
@@ -64,9 +69,10 @@ class Simulation:
     Attributes:
         clock: the current virtual time.
         received: how many jobs have arrived.
-        arrivals: every :class:`Arrival` so far.
+        arrivals: every :class:`Arrival` so far, which can be read but not changed.
         version_observers: functions that are called with this simulation after every event that made a version (an
             arrival, or the loss of a job); the arrival is among ``arrivals`` by then.
+        waiting_observers: functions that are called with this simulation after every event that made no version.
         idle: the clients without work.
         num_clients: how many clients there are.
         jobs_of: client -> how many jobs it has had.
@@ -90,6 +96,7 @@ class Simulation:
     """
 
     job_class: ClassVar[type[Job]] = Job
+    published_class: ClassVar[type[Published]] = Published
 
     def __init__(
         self,
@@ -116,6 +123,7 @@ class Simulation:
                 f"and only {len(clients)} have samples"
             )
         self.algorithm = algorithm
+        self.published = None if algorithm.x is None else self.published_class(algorithm)
         self.scheduling = scheduling
         self.delays = delays
         self.rounds = math.inf if rounds is None else rounds
@@ -125,6 +133,7 @@ class Simulation:
         self.selection.start(num_samples or dict.fromkeys(clients, 1))
         self.observers = list(observers)
         self.version_observers: list[VersionObserver] = []
+        self.waiting_observers: list[VersionObserver] = []
         self.keep_arrivals = keep_arrivals
         self.together = together
         self.choice_stream = stream(seed, "client choice")
@@ -134,7 +143,7 @@ class Simulation:
         self.clock = 0.0
         self.sequence_no = 0
         self.received = 0
-        self.arrivals: list[Arrival] = []
+        self._arrivals: list[Arrival] = []
         self.observed_version = algorithm.version
         self.refused_in_a_row = 0
         self.accepted_in_a_row = 0
@@ -157,6 +166,11 @@ class Simulation:
     """Number of clients that train now or will soon; more than ``in_flight`` only if clients come and go."""
 
     @property
+    def arrivals(self) -> Rows[Arrival]:
+        """Every arrival so far."""
+        return Rows(self._arrivals)
+
+    @property
     def jobs(self) -> list[Job]:
         """The jobs in flight, in the order of their dispatch."""
         return sorted((job for _, _, job in self.heap), key=lambda job: job.sequence_no)
@@ -176,7 +190,10 @@ class Simulation:
         """
         if not self.started:
             self.started = True
-            self.scheduling.start(self)
+            who = f"delay or selection: one of {type(self.delays).__name__} and {type(self.selection).__name__}"
+            own = self.delays if is_ours(self.selection) else self.selection
+            with no_global_draws(own, who, "the generators that they are given", SimulationError):
+                self.scheduling.start(self)
         while (job := self._next_arrival()) is not None:
             if job.outcome is None:
                 jobs = self._next_jobs()
@@ -217,7 +234,7 @@ class Simulation:
         """Give the newest model to jobs that are due to merge it by ``until``, so that they can be trained."""
         while self.midway and self.midway[0][0] <= until:
             _, _, job = heappop(self.midway)
-            job.midway = self.algorithm.midway_model(job.start_version)
+            job.midway = midway_for(self.algorithm, job)
             self.untrained.append(job)
 
     def _next_jobs(self) -> list[Job]:
@@ -226,6 +243,7 @@ class Simulation:
         for job in jobs:
             if job.control is not None:
                 job.correction = self.algorithm.correction_for(job.client, job.control)
+                check_like(self.algorithm, "correction_for", job.correction, job.start)
         return jobs
 
     # Arrivals -----------------------------------------------------------------------------------------------
@@ -263,27 +281,36 @@ class Simulation:
         self._note(arrival)
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
-        """Pass a trained job to the server; return the server's receipt."""
-        update = job.update(staleness)
+        """Pass a trained job to the server, and to the selection if it learns; return the server's receipt."""
+        update, selection = job.update(staleness), self.selection
+        learns = type(selection).observe is not Selection.observe
+        observed = replace(update, delta=update.delta.clone()) if learns else update
         receipt = self.algorithm.receive(update)
-        if not receipt.refused:
-            self.selection.observe(update)
+        if learns and not receipt.refused:
+            selection.observe(observed)
         return receipt
 
     def flush(self) -> None:
         """Make the server aggregate its buffer even if it is not full."""
-        if self.algorithm.flush():
+        before = self.algorithm.version
+        answer = self.algorithm.flush()
+        if untrue := untrue_answer(self.algorithm, answer, before, "flush"):
+            raise ServerError(untrue)
+        if answer:
             self.accepted_in_a_row = 0
             self.clock += self.server_time
 
     def _note(self, arrival: Arrival | None = None) -> None:
         """Record the arrival, if there is one, and tell observers about the arrival and about any new version."""
         if arrival is not None and self.keep_arrivals:
-            self.arrivals.append(arrival)
+            self._arrivals.append(arrival)
         if self.algorithm.version != self.observed_version:
             self.observed_version = self.algorithm.version
             for observe_version in self.version_observers:
                 observe_version(self)
+        else:
+            for observe_waiting in self.waiting_observers:
+                observe_waiting(self)
         if arrival is not None:
             for observe in self.observers:
                 observe(self, arrival)
@@ -293,7 +320,8 @@ class Simulation:
         self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:
-            raise DivergedError(f"the last {limit} updates were all refused ({refused}): lower client_lr or server_lr")
+            advice = ": lower client_lr or server_lr" if refused == NOT_FINITE else ""
+            raise DivergedError(f"the last {limit} updates were all refused ({refused}){advice}")
 
     # Dispatches ---------------------------------------------------------------------------------------------
 
@@ -318,9 +346,7 @@ class Simulation:
             self.jobs_of[client],
             algorithm.version,
             clock,
-            algorithm.x,
-            algorithm.buffers,
-            algorithm.control_sent(),
+            *(NOTHING_SENT if self.published is None else self.published.current()),
             duration=duration,
         )
         self.sequence_no = number + 1
@@ -383,7 +409,7 @@ class Simulation:
             "idle": self.idle.as_list(),
             "most_versions": self.held.most,
             "ended": list(self.ended),
-            "arrivals": [tuple(arrival) for arrival in self.arrivals],
+            "arrivals": [tuple(arrival) for arrival in self._arrivals],
             "choice_stream": self.choice_stream.bit_generator.state,
             "delay_stream": self.delay_stream.bit_generator.state,
             "scheduling": self.scheduling.state(),
@@ -406,8 +432,10 @@ class Simulation:
         self.held = HeldVersions((job.start_version for job in self.jobs), state["most_versions"])
         self.idle = IdleClients(state["idle"], self.idle.highest)
         self.ended = [tuple(row) for row in state["ended"]]
-        self.arrivals = [Arrival(*row) for row in state["arrivals"]]
+        self._arrivals = [Arrival(*row) for row in state["arrivals"]]
         self.choice_stream.bit_generator.state = state["choice_stream"]
         self.delay_stream.bit_generator.state = state["delay_stream"]
+        if self.published is not None:
+            self.published = self.published_class(self.algorithm)
         self.scheduling.restore(state["scheduling"])
         self.selection.restore(state["selection"])

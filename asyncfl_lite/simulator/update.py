@@ -7,15 +7,20 @@ there. The trainer sets it, and the update carries it to the method.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError
 
 ON_REQUEST = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
 """Optional reports that a method may request from clients: attributes of :class:`Report` that are otherwise empty."""
+
+
+NOT_FINITE = "not finite (NaN or infinite values)"
+"""Reason why an update is refused if its numbers have left the finite ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +112,16 @@ class Update(Report):
         if self.buffers is None or self.start_buffers is None:
             raise ConfigError("start_buffers: an update must bring running statistics from before and after training")
         return self.buffers - self.start_buffers
+
+
+def in_dtype(update: Update, dtype: torch.dtype) -> Update:
+    """Return an update with its real-valued tensors in ``dtype``; the update itself if they are."""
+    if update.delta.dtype == dtype:
+        return update
+    values: dict[str, Any] = {part.name: getattr(update, part.name) for part in fields(update)}
+    real = {name: value for name, value in values.items() if isinstance(value, Tensor) and value.is_floating_point()}
+    changed: dict[str, Any] = {name: value.to(dtype) for name, value in real.items()}
+    return replace(update, **changed)
 
 
 class Receipt(NamedTuple):

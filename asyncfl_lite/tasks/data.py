@@ -57,3 +57,10 @@ class TaskData:
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input."""
         return tuple(self.inputs.shape[1:])
+
+
+def stored(values: torch.Tensor | np.ndarray) -> torch.Tensor | np.ndarray:
+    """Return what is in memory of a tensor whose numbers are repeated, as by ``expand``; others as they are."""
+    if not isinstance(values, torch.Tensor) or 0 not in values.stride():
+        return values
+    return values[tuple(slice(0, 1 if stride == 0 else None) for stride in values.stride())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.tasks.by_client import pooled
-from asyncfl_lite.tasks.columns import class_names_of, read
+from asyncfl_lite.tasks.by_client import by_client
+from asyncfl_lite.tasks.columns import Named, read
 from asyncfl_lite.tasks.data import TaskData
 from asyncfl_lite.tasks.own import OWN, check_augment, checked, first_of, numbered_owners
+from asyncfl_lite.tasks.samples import Samples, check_rows, samples_of
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,13 @@ class OwnTask(TaskData):
     @classmethod
     def from_tensors(
         cls,
-        inputs: Tensor | np.ndarray,
-        labels: Tensor | np.ndarray,
-        test_inputs: Tensor | np.ndarray,
-        test_labels: Tensor | np.ndarray,
+        inputs: Any,
+        labels: Any,
+        test_inputs: Any,
+        test_labels: Any,
         *,
         name: str = "custom",
-        unlabelled: Tensor | np.ndarray | None = None,
+        unlabelled: Any = None,
         owners: Sequence[int] | Sequence[str] | np.ndarray | None = None,
         num_classes: int | None = None,
         class_names: Sequence[str] = (),
@@ -38,11 +39,13 @@ class OwnTask(TaskData):
     ) -> Self:
         """Make a task from your own tensors or arrays.
 
+        The task has its own copy of the data.
+
         Args:
-            inputs, labels: the training samples, ``(n, …)`` and ``(n,)``. Real inputs become float32; images are
-                ``(n, C, height, width)``; whole numbers are token ids. Labels are words, or numbered from 0 without
-                gaps.
-            test_inputs, test_labels: the same for testing.
+            inputs, labels: the training samples, ``(n, …)`` and ``(n,)``. Real inputs and columns of a pandas table
+                become float32; images are ``(n, C, height, width)``; whole numbers are token ids. Labels are words, or
+                numbered from 0 without gaps.
+            test_inputs, test_labels: the same for testing. Columns and classes that have names are matched by name.
             name: the task's name in results.
             unlabelled: ``(u, …)`` the server's unlabelled inputs, on which FedEcho distils whatever its
                 ``distill_set`` is; all of them are used if there are fewer than ``distill_samples``.
@@ -54,7 +57,8 @@ class OwnTask(TaskData):
                 numbers from the ``torch.Generator``.
 
         Raises:
-            DataError: when shapes do not fit together, or labels are not classes; the message says what to write.
+            DataError: when shapes, names or scales do not fit together, or labels are not classes; the message says
+                what to write.
 
         A warning lists classes that only test labels have.
 
@@ -72,18 +76,18 @@ class OwnTask(TaskData):
         >>> result.clients["num_samples"].tolist(), len(result.updates)
         ([10, 10, 10, 10], 6)
         """
-        data = checked((inputs, labels), (test_inputs, test_labels), num_classes, class_names, vocabulary)
-        owners = numbered_owners(owners, len(data.train[1]))
-        check_augment(augment, data.train[0])
-        return cls(
-            name,
-            *data.train,
-            *data.test,
-            data.num_classes,
-            unlabelled={} if unlabelled is None else {OWN: first_of(unlabelled, OWN, data.train[0])},
+        training = samples_of("", inputs, labels)
+        testing = samples_of("test_", test_inputs, test_labels, training)
+        check_rows("owners", inputs, owners)
+        return cls._of_samples(
+            [training],
+            [testing],
+            name=name,
+            unlabelled=unlabelled,
             owners=owners,
-            vocabulary=data.vocabulary,
-            class_names=data.class_names,
+            num_classes=num_classes,
+            class_names=class_names,
+            vocabulary=vocabulary,
             augment=augment,
         )
 
@@ -93,15 +97,16 @@ class OwnTask(TaskData):
         train: Any,
         test: Any,
         *,
-        inputs: str | Sequence[str] | None = None,
-        labels: str | None = None,
+        inputs: Named = None,
+        labels: Hashable | None = None,
         name: str = "custom",
         **more: Any,
     ) -> Self:
         """Make a task from a data set of pairs (such as torchvision's), a Hugging Face data set, or a pandas table.
 
         Pillow images, and Hugging Face's columns of images, become ``(C, height, width)`` tensors with values from 0
-        to 1. Class names are taken from the data set if it has them.
+        to 1. Class names are taken from the data set if it has them (``ClassLabel``, torchvision's ``classes``, pandas'
+        categories). Columns and classes are matched by name.
 
         Args:
             train, test: map-style data sets whose items are pairs ``(input, label)`` or mappings, or pandas tables.
@@ -111,7 +116,7 @@ class OwnTask(TaskData):
             name, more: as in :meth:`from_tensors`.
 
         Raises:
-            DataError: when items are not of that form, or shapes differ; the message says what to write.
+            DataError: when items are not of that form, or the sets do not fit together; the message says what to write.
 
         Example: a table with two numbers and a word in each row; the words become classes.
 
@@ -122,9 +127,9 @@ class OwnTask(TaskData):
         >>> task.input_shape, task.class_names, task.labels.tolist()
         ((2,), ('a', 'b'), [1, 0, 1])
         """
-        data = [part for data in (train, test) for part in read(data, inputs, labels)]
-        more.setdefault("class_names", class_names_of(train, labels))
-        return cls.from_tensors(*data, name=name, **more)
+        training, columns = read("", train, inputs, labels)
+        testing, _ = read("test_", test, inputs, labels, columns)
+        return cls._of_samples([training], [testing], name=name, **more)
 
     @classmethod
     def from_clients(
@@ -165,6 +170,36 @@ class OwnTask(TaskData):
         >>> result.clients[["name", "num_samples", "test_samples"]].values.tolist()
         [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
         """
-        names, data, owners, test_owners = pooled(clients, test)
-        task = cls.from_tensors(*data, name=name, owners=owners, **more)
+        names, training, testing, owners, test_owners = by_client(clients, test)
+        task = cls._of_samples(training, testing, name=name, owners=owners, **more)
         return replace(task, clients=names, test_owners=test_owners)
+
+    @classmethod
+    def _of_samples(
+        cls,
+        training: Sequence[Samples],
+        testing: Sequence[Samples],
+        *,
+        name: str,
+        unlabelled: Any = None,
+        owners: Any = None,
+        num_classes: int | None = None,
+        class_names: Sequence[str] = (),
+        vocabulary: int | None = None,
+        augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
+    ) -> Self:
+        """Make a task from sets of samples, whichever way they came; arguments are as in :meth:`from_tensors`."""
+        data = checked(training, testing, num_classes, class_names, vocabulary)
+        owners = numbered_owners(owners, data.train[0], compare=len(training) == 1)
+        check_augment(augment, data.train[0])
+        return cls(
+            name,
+            *data.train,
+            *data.test,
+            data.num_classes,
+            unlabelled={} if unlabelled is None else {OWN: first_of(unlabelled, OWN, training[0], data)},
+            owners=owners,
+            vocabulary=data.vocabulary,
+            class_names=data.class_names,
+            augment=augment,
+        )

@@ -15,18 +15,29 @@ from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import DataError, reason, shown
-from asyncfl_lite.tasks.own import NOT_SUPPORTED
+from asyncfl_lite.base.plugins import is_ours, on_copies
+from asyncfl_lite.base.streams import no_global_draws
+from asyncfl_lite.tasks.data import stored
+from asyncfl_lite.tasks.labels import NOT_SUPPORTED
 from asyncfl_lite.tasks.task import Task
 
 SAMPLES = 2
+INSTEAD = "a generator of your own with a fixed seed"
+"""Source of random numbers for losses and scores."""
 
 
 def check_classes(task: Task) -> None:
-    """Raise an error if a task's labels are not classes.
+    """Raise an error if a task's labels are not classes, or its inputs are not finite.
 
     Raises:
-        DataError: for real numbers, several labels per sample, and classes outside 0 to ``num_classes`` - 1.
+        DataError: for labels that are real numbers, several labels per sample, classes outside 0 to ``num_classes`` -
+            1, and for inputs that are NaN or infinite.
     """
+    for what in ("inputs", "test_inputs"):
+        inputs = task.samples[0] if what == "inputs" else task.test_inputs
+        few = torch.as_tensor(stored(inputs))
+        if inputs.is_floating_point() and inputs.numel() and not torch.stack(few.aminmax()).isfinite().all():
+            raise DataError(f"{what}: must be finite numbers, got NaN or infinity")
     for what in ("labels", "test_labels"):
         labels = getattr(task, what)
         whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
@@ -52,7 +63,7 @@ def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
         DataError: when one fails; the message names the method of the class and, if its value is wrong, what it must
             return.
     """
-    if type(task).__module__.partition(".")[0] == __name__.partition(".")[0]:
+    if is_ours(type(task)):
         return
     trial = _Trial(task)
     inputs, labels = (values[torch.arange(SAMPLES) % len(task.own_places)] for values in task.samples)
@@ -72,10 +83,12 @@ class _Trial:
 
     def per_sample(self, method: str, outputs: Tensor, labels: Tensor) -> None:
         """Raise an error unless a method returns one real number per sample, with a gradient where it needs one."""
-        values = self._call(method, outputs, labels)
+        values, again = (self._call(method, outputs, labels) for _ in range(2))
         wanted = f"({len(labels)},) real numbers, one for each sample"
         if not isinstance(values, Tensor) or values.shape != (len(labels),) or not values.is_floating_point():
             raise self._refused(method, wanted, values)
+        if not torch.equal(values.nan_to_num(), again.nan_to_num()):
+            raise DataError(f"task: {self.kind}.{method} gives something else when it is called again with the same")
         if not outputs.requires_grad:
             return
         if not values.requires_grad:
@@ -107,8 +120,15 @@ class _Trial:
             raise self._refused("class_logits", f"a tensor {(len(outputs), *shape)}", rows)
 
     def _call(self, method: str, *given: Any) -> Any:
+        """Call a method of the task as runs do; a warning says if a score of the test set is random."""
+        function, of_a_batch = getattr(self.task, method), isinstance(given[0], Tensor)
         try:
-            return getattr(self.task, method)(*given)
+            with no_global_draws(
+                type(self.task), f"task: {self.kind}.{method}", INSTEAD, DataError if of_a_batch else None
+            ):
+                return on_copies(function)(*given) if of_a_batch else function(*given)
+        except DataError:
+            raise
         except Exception as error:
             shapes = " and ".join(str(tuple(value.shape)) for value in given if isinstance(value, Tensor))
             where = f" on {shapes}" if shapes else ""

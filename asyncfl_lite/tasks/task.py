@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.errors import ConfigError, DataError, reason, unknown_name
+from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.loss_gradients import cross_entropy_gradient, has_gradient
+from asyncfl_lite.models.vectors import batch_sizes
 from asyncfl_lite.tasks.made import OwnTask
 from asyncfl_lite.tasks.own import OWN, USUAL_SETS
 
@@ -71,6 +77,25 @@ class Task(OwnTask):
         samples = f"{len(self.own_places)} training and {len(self.test_labels)} test samples"
         kind = f"{self.input_shape} {str(self.inputs.dtype).removeprefix('torch.')}"
         return f"{type(self).__name__}({self.name!r}, {samples} of {kind}, {self.num_classes} classes)"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Pickle the task's functions, such as its unlabelled sets, by their code, which pickle itself cannot do."""
+        with needs("grid", "pickling a task"):
+            from joblib import wrap_non_picklable_objects
+
+        functions = {name: value for name, value in self.__dict__.items() if not isinstance(value, DATA)}
+        data = {name: value for name, value in self.__dict__.items() if name not in functions}
+        try:
+            return _unpickled, (data, pickle.dumps(wrap_non_picklable_objects((type(self), functions), False)))
+        except Exception as error:
+            found = f"{type(error).__name__}: {reason(error)}"
+            raise DataError(f"task: {self.name!r} cannot be pickled ({found}); make it where it is used") from None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(**copy.deepcopy(self.__dict__, memo))
+
+    def __copy__(self) -> Self:
+        return type(self)(**self.__dict__)
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
         """Describe the task in words: data, sizes, metric, licence and, given clients' ``parts``, the clients."""
@@ -150,8 +175,8 @@ class Task(OwnTask):
         """
         hits, losses = [], []
         for outputs, labels in self._tested(predict, batch_size):
-            hits.append(self.hits(outputs, labels))
-            losses.append(self.losses(outputs, labels))
+            hits.append(on_copies(self.hits)(outputs, labels))
+            losses.append(on_copies(self.losses)(outputs, labels))
         return {"accuracy": float(torch.cat(hits).mean()), "loss": float(torch.cat(losses).mean())}
 
     def evaluate_classes(
@@ -160,14 +185,15 @@ class Task(OwnTask):
         """Return ``(C,)`` counts of test samples and correct predictions; None if samples have several labels."""
         if self.test_labels.ndim != 1:
             return None
-        hits = torch.cat([self.hits(outputs, labels) for outputs, labels in self._tested(predict, batch_size)])
+        hits = torch.cat([on_copies(self.hits)(*batch) for batch in self._tested(predict, batch_size)])
         labels = self.test_labels.cpu().numpy()
         right = np.bincount(labels, hits.float().cpu().numpy(), minlength=self.num_classes)
         return np.bincount(labels, minlength=self.num_classes), right
 
     def _tested(self, predict: Callable[[Tensor], Tensor], batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield outputs and labels of the test set, batch by batch."""
-        for inputs, labels in zip(self.test_inputs.split(batch_size), self.test_labels.split(batch_size), strict=True):
+        sizes = batch_sizes(self.test_inputs, batch_size)
+        for inputs, labels in zip(self.test_inputs.split(sizes), self.test_labels.split(sizes), strict=True):
             yield predict(inputs), labels
 
     def unlabelled_set(self, name: str, count: int, rng: np.random.Generator) -> Tensor:
@@ -184,7 +210,9 @@ class Task(OwnTask):
         everywhere = {"noise": self._noise} if self.inputs.is_floating_point() else {}
         sets = self.unlabelled if name in self.unlabelled else everywhere
         if name in sets:
-            return sets[name](count, rng).to(self.inputs)
+            draw = sets[name]
+            with no_global_draws(draw, f"unlabelled: the set {name!r}", "the generator that it is given"):
+                return draw(count, rng).to(self.inputs, copy=True)
         if self.unlabelled:
             raise ConfigError(unknown_name("distill_set", name, [*self.unlabelled, *everywhere]))
         others = f"; allowed: {', '.join(everywhere)}" if everywhere else ""
@@ -204,6 +232,15 @@ class Task(OwnTask):
         if self.validation is not None:
             moved["validation"] = tuple(part.to(device) for part in self.validation)
         return type(self)(**{**self.__dict__, **moved})
+
+
+DATA = (Tensor, np.ndarray, str, int, tuple, type(None))
+"""Types of a task's fields that hold no functions."""
+
+
+def _unpickled(data: dict[str, Any], functions: bytes) -> Task:
+    kind, others = pickle.loads(functions)
+    return kind(**data, **others)
 
 
 class TaskSource(Settings):

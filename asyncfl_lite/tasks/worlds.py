@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,7 +68,16 @@ class TaskInWorld(Task):
 
     def to(self, device: str | torch.device) -> Task:
         """Return the task with its tensors on ``device``; a copy on another device has only this world's samples."""
-        if torch.device(device) == self.inputs.device:
-            return self
+        return self if torch.device(device) == self.inputs.device else Task.to(self._alone, device)
+
+    @property
+    def _alone(self) -> TaskInWorld:
+        """The same task without the other worlds' samples."""
         inputs, labels = self.samples
-        return Task.to(replace(self, inputs=inputs, labels=labels, places=None, worlds=None), device)
+        return replace(self, inputs=inputs, labels=labels, places=None, worlds=None)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return Task.__reduce_ex__(self if self.worlds is None else self._alone, protocol)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TaskInWorld:
+        return Task.__deepcopy__(self if self.worlds is None else self._alone, memo)

@@ -20,8 +20,9 @@ from collections.abc import Collection
 
 from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.base.streams import untouched_generators
 from asyncfl_lite.simulator.server import ServerError
-from asyncfl_lite.testing.candidate import Candidate, Check, RuleBroken, registered, untouched_generators
+from asyncfl_lite.testing.candidate import Candidate, Check, RuleBroken, registered
 from asyncfl_lite.testing.checks import CHECKS
 from asyncfl_lite.testing.models import check_model
 

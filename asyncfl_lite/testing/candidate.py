@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.base.errors import ConfigError
@@ -136,18 +134,6 @@ def registered(algorithm: type[Algorithm] | Algorithm) -> Iterator[Candidate]:
         ALGORITHMS.remove(name)
 
 
-@contextmanager
-def untouched_generators() -> Iterator[None]:
-    """Restore the global random generators after the block."""
-    before = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])
-
-
 class _EverySet(dict[str, UnlabelledSet]):
     """A mapping that has an unlabelled set under every name."""
 
@@ -220,22 +206,18 @@ def restart(
     x0, _ = run.model.flatten()
     context = dataclasses.replace(run.algorithm.context, rng=stream(run.config.seed, "server"))
     method = method or run.algorithm
-    method.start(x0.to(dtype), in_dtype(context, dtype), **{"keep_versions": False, **options})
+    method.start(x0.to(dtype), context_in_dtype(context, dtype), **{"keep_versions": False, **options})
     return method
 
 
-def in_dtype(given: Any, dtype: torch.dtype) -> Any:
-    """Return an update, or a server's context, with its real-valued tensors in ``dtype``."""
-    if isinstance(given, ServerContext):
-        unlabelled, labelled = given.unlabelled, given.labelled
-        return dataclasses.replace(
-            given,
-            unlabelled=lambda name, count: unlabelled(name, count).to(dtype),
-            labelled=labelled and (labelled[0].to(dtype), labelled[1]),
-        )
-    values = {part.name: getattr(given, part.name) for part in dataclasses.fields(given)}
-    real = {name: value for name, value in values.items() if isinstance(value, Tensor) and value.is_floating_point()}
-    return dataclasses.replace(given, **{name: value.to(dtype) for name, value in real.items()})
+def context_in_dtype(given: ServerContext, dtype: torch.dtype) -> ServerContext:
+    """Return a server's context with its real-valued tensors in ``dtype``."""
+    unlabelled, labelled = given.unlabelled, given.labelled
+    return dataclasses.replace(
+        given,
+        unlabelled=lambda name, count: unlabelled(name, count).to(dtype),
+        labelled=labelled and (labelled[0].to(dtype), labelled[1]),
+    )
 
 
 def feed(method: Algorithm, updates: Sequence[Update]) -> Algorithm:

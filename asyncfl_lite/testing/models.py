@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncfl_lite.base.devices import usual_torch
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.embedded import check_takes_embeddings, table_of
@@ -10,6 +11,7 @@ from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.tasks import Task
 
 
+@usual_torch()
 def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
     """Check that a model can be trained on a task; return the reasons why optional abilities are missing, by ability.
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import random
 import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
 from asyncfl_lite.algorithms.base import Algorithm
+from asyncfl_lite.base.streams import GlobalStates, untouched_generators
 from asyncfl_lite.runs.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.simulator.update import Receipt, Update
-from asyncfl_lite.testing.candidate import Candidate, expect, simulate, untouched_generators
+from asyncfl_lite.testing.candidate import Candidate, expect, simulate
 from asyncfl_lite.testing.values import copied, difference
 
 
@@ -105,20 +102,10 @@ def _simulated(make: Candidate) -> Run:
 
 def check_randomness(make: Candidate) -> None:
     """Check that random numbers come only from ``context.rng``, and that the global generators stay as they are."""
-    before = _global_generators()
+    before = GlobalStates.now()
     simulate(make.run())
-    touched = [name for name, state in _global_generators().items() if difference(state, before[name], name)]
+    touched = before.drawn()
     expect(
         not touched,
-        "random numbers must come from context.rng, or a run does not follow from its seed; drawn from: "
-        + ", ".join(touched),
+        f"random numbers must come from context.rng, or a run does not follow from its seed; drawn from: {touched}",
     )
-
-
-def _global_generators() -> dict[str, Any]:
-    """Return the states of torch's, NumPy's and Python's generators, by name."""
-    return {
-        "torch's": torch.get_rng_state(),
-        "numpy.random": np.random.get_state(legacy=False),
-        "random": random.getstate(),
-    }

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from asyncfl_lite.algorithms.base import Algorithm
-from asyncfl_lite.simulator.update import Receipt, Update
-from asyncfl_lite.testing.candidate import Candidate, expect, feed, in_dtype, reports, restart
+from asyncfl_lite.simulator.update import Receipt, Update, in_dtype
+from asyncfl_lite.testing.candidate import Candidate, expect, feed, reports, restart
 from asyncfl_lite.testing.values import copied, difference
 
 

@@ -16,20 +16,7 @@ from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.kuiper import KUIPER
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.statistics import Contrast, simulated_error_rates
-from asyncfl_reproduction.verdicts import (
-    BORROWED,
-    DID_NOT_TRAIN,
-    FAILS,
-    HOLDS,
-    LEVEL,
-    NOT_RUN,
-    PARTLY,
-    REVERSED,
-    SMALLER,
-    UNDECIDED,
-    VERDICTS,
-    WHERE_RUN,
-)
+from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, VERDICTS
 
 CLAIMS: dict[str, list[Claim]] = {
     "fedecho": FEDECHO,
@@ -39,20 +26,15 @@ CLAIMS: dict[str, list[Claim]] = {
 }
 
 __all__ = [
-    "BORROWED",
     "CLAIMS",
-    "DID_NOT_TRAIN",
+    "EQUIVALENT",
     "FAILS",
     "HOLDS",
     "KINDS",
     "NOT_RUN",
-    "PARTLY",
-    "LEVEL",
+    "OPEN",
     "REVERSED",
-    "SMALLER",
-    "UNDECIDED",
     "VERDICTS",
-    "WHERE_RUN",
     "Claim",
     "Contrast",
     "Finding",

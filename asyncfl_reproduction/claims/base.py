@@ -7,17 +7,16 @@ the paper's own printed numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pandas as pd
 
 from asyncfl_reproduction.claims.findings import Finding, short
-from asyncfl_reproduction.claims.measured import ACCURACY, CONSTANT, PRINTED, TUNED, Measured
-from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.claims.measured import ACCURACY, AT_FIXED_RATE, TUNED, UNTRAINED, Measured
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, benjamini_hochberg
-from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, LEVEL, NOT_RUN, PARTLY, REFUTED
+from asyncfl_reproduction.verdicts import NOT_RUN, OPEN, REFUTED
 
 TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
     *("trained", "clock", "arithmetic", "by construction", "not checkable here"),
@@ -25,7 +24,7 @@ TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
 """Kinds of claims: about trained models; about delays and staleness; about printed numbers; true by construction; and
 the rest. Only claims of the first kind count as evidence, because only they could have been refuted by training."""
 TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
-"""Columns of the table of claims; two more follow if the column "printed" was checked."""
+"""Columns of the table of claims; two more follow if claims were checked at a fixed server rate, too."""
 
 
 @dataclass(frozen=True)
@@ -80,89 +79,56 @@ class _Watched(Measured):
 
 
 class Checked(NamedTuple):
-    """A claim with its finding in one column of results ("tuned" or "printed").
+    """A claim with its finding in one column of results.
 
     Attributes:
         claim: the claim.
         column: one of :data:`COLUMNS`.
         finding: its verdict.
         cells: the cells whose accuracies or times it asked for.
-        fair: whether it was judged only on cells that were searched where they are used.
     """
 
     claim: Claim
     column: str
     finding: Finding
     cells: frozenset[str]
-    fair: bool = False
 
 
 def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checked:
-    """Check a claim in one column; a claim that rests on an untrained cell or on borrowed rates cannot hold.
+    """Check a claim in one column; a claim that rests on a cell that did not train is open.
 
-    A claim rests on the cells whose accuracies or times its check reads. One cell is enough for the verdict
-    ``borrowed`` if the cell's rates were searched elsewhere, or else for ``did not train`` if it predicts one class for
-    every input (:meth:`Measured.is_constant`). The claim is still refuted if the comparisons of the other cells refute
-    it. If all of these are level, it is ``partly level``.
+    A claim rests on the cells whose accuracies or times its check reads. A cell did not train if it predicts one class
+    for every input (:meth:`Measured.is_constant`). The claim is still refuted if the comparisons of the other cells
+    refute it.
     """
     chosen = measured.column(column)
     given = chosen.unmarked() if claim.of_constant_answers else chosen
-    watched = _Watched(given.summaries, given.curves, given.planned, given.borrowed)
+    watched = _Watched(given.summaries, given.curves, given.planned)
     finding = claim.check(watched)
     asked = frozenset(watched.asked)
     constant = sorted(cell for cell in asked if chosen.is_constant(cell))
-    lent = chosen.borrowed if claim.kind == TRAINED else ()
-    borrowed = sorted(cell for cell in asked if cell in lent and cell in chosen.summaries)
-    if not constant and not borrowed or finding.verdict == NOT_RUN:
+    if not constant or finding.verdict == NOT_RUN:
         return Checked(claim, column, finding, asked)
-    unfit = [*borrowed, *(() if claim.of_constant_answers else constant)]
-    if unfit:
-        rest = claim.check((given if claim.of_constant_answers else chosen).without(unfit))
-        refuted = rest._replace(verdict=PARTLY) if rest.verdict == LEVEL else rest
-        decides_nothing = finding._replace(verdict=BORROWED if borrowed else DID_NOT_TRAIN)
-        finding = refuted if refuted.verdict in REFUTED else decides_nothing
-    said = [finding.detail]
-    said += [f"{CONSTANT}: {', '.join(map(short, constant))}"] if constant else []
-    said += [f"{BORROWED}: {', '.join(map(short, borrowed))}"] if borrowed else []
-    return Checked(claim, column, finding._replace(detail="; ".join(said)), asked)
+    detail = f"{finding.detail}; {UNTRAINED}: {', '.join(map(short, constant))}"
+    if not claim.of_constant_answers:
+        rest = claim.check(chosen.without(constant))
+        finding = rest if rest.verdict in REFUTED else finding._replace(verdict=OPEN)
+    return Checked(claim, column, finding._replace(detail=detail), asked)
 
 
-def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | None = None) -> list[Checked]:
-    """Check claims in the column "tuned", and trained claims also in "printed" if one of their cells is run there.
-
-    The column "printed" holds such a cell's twin, which has the paper's own server settings.
+def check_all(measured: Measured, claims: Iterable[Claim]) -> list[Checked]:
+    """Check claims in the column "tuned", and trained claims also at a fixed server rate if the tier plans such cells.
 
     Args:
         measured: the recorded results.
         claims: the claims to check.
-        searched: results of the same cells, each searched where it is used. In each column, a trained claim is judged
-            on these alone if any part of it was run there, so that no older search decides beside a newer one.
     """
     checked, twins = [], measured.twins
-    if searched is not None:  # a tuned cell must not stand in for a twin that only the older tier has
-        plan = {*(searched.planned or searched.summaries), *(cell + TWIN for cell in twins)}
-        searched = replace(searched, planned=plan)
     for claim in claims:
-        found = check_claim(measured, claim)
-        trained = claim.kind == TRAINED
-        checked.append(_better(found, measured, searched))
-        if trained and not twins.isdisjoint(found.cells):
-            checked.append(_better(check_claim(measured, claim, PRINTED), measured, searched))
+        checked.append(check_claim(measured, claim))
+        if claim.kind == TRAINED and not twins.isdisjoint(checked[-1].cells):
+            checked.append(check_claim(measured, claim, AT_FIXED_RATE))
     return checked
-
-
-def _better(found: Checked, measured: Measured, searched: Measured | None) -> Checked:
-    """Return the same claim's check on ``searched`` if any part of it can be judged there, and ``found`` otherwise."""
-    if searched is None or found.claim.kind != TRAINED:
-        return found
-    judged = check_claim(searched, found.claim, found.column)
-    here, there = (one.column(found.column).summaries for one in (measured, searched))
-    if judged.finding.verdict == NOT_RUN or judged.cells.isdisjoint(there):
-        return found
-    older = sum(cell in here and cell not in there for cell in found.cells)
-    left_out = f" (cells with older searches, left out: {older})" * bool(older)
-    detail = f"{judged.finding.detail}; searched where it is used{left_out}"
-    return judged._replace(finding=judged.finding._replace(detail=detail), fair=True)
 
 
 def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
@@ -173,9 +139,9 @@ def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
 def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
     """Return one row per claim, with the verdict on the paper's own numbers and the verdict on ours.
 
-    The columns are id, artefact, kind, claim, paper, ours and detail. If a claim was checked in the column "printed",
-    there are also ``fixed server rate`` and its detail. A claim that rests on no cell with a twin has the same verdict
-    in both columns.
+    The columns are id, artefact, kind, claim, paper, ours and detail. If a claim was checked at a fixed server rate,
+    there are also ``fixed server rate`` and its detail. A claim that rests on no cell with such a twin has the same
+    verdict in both columns.
     """
     rows: dict[str, dict[str, str]] = {}
     for claim, column, (verdict, detail, *_), *_ in checked:
@@ -212,7 +178,7 @@ def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:
     rows = [
         (claim.id, column, finding.verdict, finding.weight)
         for claim, column, finding, *_ in checked
-        if claim.kind == TRAINED and finding.verdict not in (NOT_RUN, BORROWED)
+        if claim.kind == TRAINED and finding.verdict != NOT_RUN
     ]
     table = pd.DataFrame(rows, columns=["claim", "column", "verdict", "p"]).astype({"p": float})
     q = table.groupby("column")["p"].transform(benjamini_hochberg)

@@ -18,7 +18,7 @@ from asyncfl_reproduction.claims.findings import Finding, against, all_of, compa
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.measure import fedadt as measure
 from asyncfl_reproduction.statistics import FEWEST_SEEDS
-from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, WHERE_RUN
+from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, OPEN
 
 TARGETS = {"mnist": 0.9, "fmnist": 0.75, "cifar10": 0.4, "cifar100": 0.1}
 FIG1_TARGET = 0.35
@@ -70,7 +70,7 @@ def _above(m: Measured, pairs: Iterable[tuple[str, str]], columns: Iterable[str]
 
 
 def _reached_by(m: Measured, cell: str, target: float | pd.Series) -> Finding:
-    """Check that all seeds reach the target; the verdict is undecided if only some do, or if seeds are too few."""
+    """Check that all seeds reach the target; the verdict is open if only some do, or if seeds are too few."""
     times = m.times_to(cell, target)
     if times is None or times.empty:
         return Finding(NOT_RUN, f"{cell}: not run, or without a target")
@@ -78,7 +78,7 @@ def _reached_by(m: Measured, cell: str, target: float | pd.Series) -> Finding:
     text = f"{cell.split('/', 2)[-1]}: {reached} of {len(times)} seeds reach {100 * np.mean(target):.3g}%"
     if reached == 0:
         return Finding(FAILS, text)
-    return Finding(HOLDS if reached == len(times) >= FEWEST_SEEDS else UNDECIDED, text)
+    return Finding(HOLDS if reached == len(times) >= FEWEST_SEEDS else OPEN, text)
 
 
 def _never_fail(m: Measured) -> Finding:
@@ -122,8 +122,8 @@ def _fail_is_ending_below(m: Measured) -> Finding:
     if not runs:
         return Finding(NOT_RUN, NOTHING)
     named = ", reached the target and ended below: " + ", ".join(exceptions) if exceptions else ", no exception"
-    verdict = FAILS if exceptions else WHERE_RUN if missing else HOLDS
-    return Finding(verdict, f"{runs} runs{named}")
+    share = f"{missing} cells not run; " * bool(missing)
+    return Finding(FAILS if exceptions else HOLDS, f"{share}{runs} runs{named}")
 
 
 def _margins(m: Measured) -> dict[str, pd.Series]:

@@ -15,18 +15,11 @@ from scipy import stats
 
 from asyncfl_reproduction.claims.base import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
 from asyncfl_reproduction.claims.findings import Finding, against, all_of, by_seed, compare, pooled_deviation
-from asyncfl_reproduction.claims.measured import Measured
+from asyncfl_reproduction.claims.measured import UNTRAINED, Measured
 from asyncfl_reproduction.measure import fedecho as measure
 from asyncfl_reproduction.published import hyperparameters
 from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, deviation, scaled
-from asyncfl_reproduction.verdicts import (
-    DID_NOT_TRAIN,
-    FAILS,
-    HOLDS,
-    NOT_RUN,
-    REVERSED,
-    UNDECIDED,
-)
+from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
 
 BASELINES = ("fedbuff", "ca2fl", "fedac", "fadas")
 SETS = ("fedecho-cross", "fedecho-natural", "fedecho-synthetic")
@@ -125,7 +118,7 @@ def _fadas_says_the_majority(m: Measured) -> Finding:
     text = f"{100 * accuracies.min():.2f} to {100 * accuracies.max():.2f}%; the larger class: {known}"
     if not any(np.abs(accuracies - share).max() < 1e-4 for share in shares.values()):
         return Finding(FAILS, text)
-    return Finding(HOLDS if len(accuracies) >= FEWEST_SEEDS else UNDECIDED, text)
+    return Finding(HOLDS if len(accuracies) >= FEWEST_SEEDS else OPEN, text)
 
 
 def _above_start(m: Measured, cell: str) -> Finding:
@@ -133,7 +126,8 @@ def _above_start(m: Measured, cell: str) -> Finding:
     start = m.of_curves(cell, lambda curve: curve["accuracy"].iloc[0])
     ends = m.by_seed(cell, "final_accuracy")
     finding = compare(ends, start, against(cell, f"{cell} at version 0"), marks=(m.mark(cell), ""))
-    return Finding(DID_NOT_TRAIN, finding.detail) if m.is_constant(cell) and finding.contrast else finding
+    untrained = m.is_constant(cell) and finding.contrast
+    return Finding(OPEN, f"{finding.detail}, {UNTRAINED}") if untrained else finding
 
 
 def samples(m: Measured) -> tuple[str, ...]:
@@ -151,10 +145,10 @@ def _spread_falls(m: Measured) -> Finding:
     text = f"± {100 * deviation(one):.2f} with fewest samples, ± {100 * deviation(other):.2f} with most"
     total, difference = one + other, one - other
     if len(common) < FEWEST_SEEDS or min(np.ptp(total), np.ptp(difference)) == 0:
-        return Finding(UNDECIDED, text)
+        return Finding(OPEN, text)
     test = stats.pearsonr(total, difference)
     p = scaled(test.pvalue, len(common))
-    verdict = UNDECIDED if p > ERROR_LEVEL else HOLDS if test.statistic > 0 else REVERSED
+    verdict = OPEN if p > ERROR_LEVEL else HOLDS if test.statistic > 0 else REVERSED
     return Finding(verdict, f"{text}, p = {test.pvalue:.2g}, {len(common)} seeds", p=p)
 
 
@@ -275,7 +269,7 @@ FEDECHO = [
           _dynamic_beyond_one_deviation),
     Claim("FE-T8-a", "Tables 8-10", "one pair of learning rates for each method in all its columns", "holds",
           _one_pair_of_rates, ARITHMETIC),
-    Claim("FE-T11-a", "Table 11", "clipping at 5 above clipping at 1 and above none", "undecided",
+    Claim("FE-T11-a", "Table 11", "clipping at 5 above clipping at 1 and above none", "open",
           _above((DEFAULT, f"fedecho/table11/{other}") for other in ("clip-1", "no-clip"))),
     Claim("FE-X-a", "Section 5.1 text", "server distillation takes 2.2 to 3.5 s a round on an A6000", "printed",
           not_run("it is a time of an A6000, with a model and a set of that size"), NOT_CHECKABLE),

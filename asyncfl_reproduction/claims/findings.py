@@ -14,21 +14,9 @@ import pandas as pd
 
 from asyncfl_reproduction import statistics
 from asyncfl_reproduction.statistics import EQUAL_POINTS, Contrast, contrast, within_a_claim
-from asyncfl_reproduction.verdicts import (
-    HOLDS,
-    LEVEL,
-    NOT_RUN,
-    PARTLY,
-    REVERSED,
-    SMALLER,
-    VERDICTS,
-    WHERE_RUN,
-    joined,
-)
-from asyncfl_reproduction.written import interval_text, mean_text
+from asyncfl_reproduction.verdicts import NOT_RUN, REFUTED, joined, parts_counted
+from asyncfl_reproduction.written import count, interval_text, mean_text
 
-REFUTING = {REVERSED: REVERSED, PARTLY: LEVEL, SMALLER: SMALLER}
-"""Verdict of a claim -> the verdict of the parts that refute it."""
 MOST_LISTED = 6
 """Largest number of parts of a claim that a finding lists one by one."""
 Seeds = pd.Series | np.ndarray
@@ -63,18 +51,26 @@ class Finding(NamedTuple):
         return [leaf.contrast for leaf in self.leaves if leaf.contrast is not None]
 
     @property
+    def verdicts(self) -> list[str]:
+        """The verdicts of its parts; a refutation that does not pass Holm's correction over all parts is open."""
+        if not self.parts:
+            return [self.verdict]
+        corrected = iter(within_a_claim(self.contrasts))
+        return [leaf.verdict if leaf.contrast is None else next(corrected)[0] for leaf in self.parts]
+
+    @property
     def weight(self) -> float:
         """The finding's p value, scaled so that its threshold is always 5 %; NaN if nothing was tested.
 
         If some parts refute the claim, it is the smallest of their p values after Holm's correction; otherwise it is
-        the largest p value of all parts. A part that is level, or that claims no difference, has the p value of
+        the largest p value of all parts. A part that is equivalent, or that claims no difference, has the p value of
         equivalence.
         """
         tested = [(leaf.verdict, leaf.p) for leaf in self.leaves if leaf.contrast is None and not math.isnan(leaf.p)]
         tested += within_a_claim(self.contrasts)
         if not tested:
             return math.nan
-        refuting = [p for verdict, p in tested if verdict == REFUTING.get(self.verdict)]
+        refuting = [p for verdict, p in tested if verdict == self.verdict in REFUTED]
         return min(refuting) if refuting else max(p for _, p in tested)
 
 
@@ -100,7 +96,7 @@ def compare(
         right: the same for the other side.
         label: what is compared, such as ``fedecho against fedbuff``.
         margin: the margin, in the unit of the numbers.
-        unit: "points" for accuracies, which are level within a point; other units have no such bounds.
+        unit: "points" for accuracies, which are equivalent within a point; other units have no such bounds.
         scale: factor for printed numbers; accuracies are fractions here, and percentages in texts.
         marks: texts that are printed after each side's numbers.
 
@@ -137,26 +133,23 @@ def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
         that decide.
     """
     leaves = tuple(leaf for finding in findings for leaf in finding.leaves)
-    ran = [leaf for leaf in leaves if leaf.verdict != NOT_RUN]
-    if not ran:
+    if all(leaf.verdict == NOT_RUN for leaf in leaves):
         return Finding(NOT_RUN, nothing or "; ".join(leaf.detail for leaf in leaves[:MOST_LISTED]), parts=leaves)
-    usable = iter(within_a_claim([leaf.contrast for leaf in ran if leaf.contrast is not None]))
-    verdicts = [leaf.verdict if leaf.contrast is None else next(usable)[0] for leaf in ran]
-    verdict = joined([*verdicts, *[NOT_RUN] * (len(leaves) - len(ran))])
-    return Finding(verdict, _in_words(leaves, ran, verdict), parts=leaves)
+    parts = Finding(NOT_RUN, "", parts=leaves).verdicts
+    verdict = joined(parts)
+    return Finding(verdict, _in_words(leaves, parts, verdict), parts=leaves)
 
 
-def _in_words(leaves: Sequence[Finding], ran: Sequence[Finding], verdict: str) -> str:
-    """Describe how many parts have each verdict, and list all parts or only those that decide."""
+def _in_words(leaves: Sequence[Finding], verdicts: Sequence[str], verdict: str) -> str:
+    """Describe how many parts have each verdict, and list all parts that were run, or only those that decide."""
     if len(leaves) == 1:
-        return ran[0].detail
-    counts = ", ".join(f"{count} {name}" for name in VERDICTS if (count := sum(x.verdict == name for x in ran)))
-    decides = {WHERE_RUN: HOLDS, **REFUTING}.get(verdict, verdict)
-    deciding = [leaf for leaf in ran if leaf.verdict == decides]
-    listed = list(ran) if len(ran) <= MOST_LISTED or not deciding else deciding
+        return leaves[0].detail
+    ran = [(leaf.detail, own) for leaf, own in zip(leaves, verdicts, strict=True) if own != NOT_RUN]
+    listed = [detail for detail, own in ran if own == verdict or len(ran) <= MOST_LISTED]
     more = [f"{len(listed) - MOST_LISTED} more"] if len(listed) > MOST_LISTED else []
-    summary = f"{len(ran)} of {len(leaves)} comparisons run: {counts}"
-    return "; ".join([summary, *(leaf.detail for leaf in listed[:MOST_LISTED]), *more])
+    share = f"{len(ran)} of " * (len(ran) < len(leaves))
+    summary = f"{share}{count(len(leaves), 'part')}{' run' * bool(share)}: {parts_counted(verdicts)}"
+    return "; ".join([summary, *listed[:MOST_LISTED], *more])
 
 
 def pooled_deviation(left: np.ndarray, right: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from asyncfl_reproduction.claims.base import Claim, check_all
 from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.statistics import ERROR_LEVEL, holm
-from asyncfl_reproduction.verdicts import BORROWED, NOT_RUN
+from asyncfl_reproduction.verdicts import NOT_RUN
 
 
 @dataclass(frozen=True)
@@ -97,30 +97,27 @@ HEADLINES = [
 """The headlines, chosen from the claims and the numbers that the papers print first; there must always be twelve."""
 
 
-def check_headlines(measured: Measured, searched: Measured | None = None) -> pd.DataFrame:
+def check_headlines(measured: Measured) -> pd.DataFrame:
     """Return one row per headline and column of verdicts, with its verdict, interval and corrected p value.
 
     Args:
         measured: the recorded results.
-        searched: results of the same cells, each searched where it is used. In each column, a headline is judged on
-            these alone if they have the cells.
 
     Returns:
-        One row per headline and column ("tuned"; "printed" for headlines that rest on a cell with a twin): id, claim,
-        sentence, paper (the printed number), column, verdict, the fields of a :class:`.Contrast` that a forest plot
-        needs (unit, mean, low, high, level, seeds, p, wilcoxon), holm (the p value adjusted over the twelve headlines
-        of a column, with the threshold 5 % at every look; NaN if rates are borrowed) and survives (whether ``holm`` is
-        at most 5 %). Numbers are NaN if nothing was run.
+        One row per headline and column (of :data:`.COLUMNS`; the second for headlines with cells at a fixed server
+        rate): id, claim, sentence, paper (the paper's number), column, verdict, the fields of a :class:`.Contrast` that
+        a forest plot needs (unit, mean, low, high, level, seeds, p, wilcoxon), holm (the p value adjusted over the
+        twelve headlines of a column, with the threshold 5 % at every look) and survives (whether ``holm`` is at most
+        5 %). Numbers are NaN if nothing was run.
     """
     claims = [Claim(one.id, "", one.sentence, one.printed, one.check) for one in HEADLINES]
     named = {one.id: one for one in HEADLINES}
     rows = []
-    for claim, column, finding, *_ in check_all(measured, claims, searched):
+    for claim, column, finding, *_ in check_all(measured, claims):
         (found,) = finding.contrasts or [None]
         numbers = {name: np.nan if found is None else getattr(found, name) for name in SHOWN}
         first = {"id": claim.id, "claim": named[claim.id].claim, "sentence": claim.text, "paper": claim.printed}
-        weight = np.nan if finding.verdict == BORROWED else finding.weight
-        rows.append(first | {"column": column, "verdict": finding.verdict, **numbers, "scaled": weight})
+        rows.append(first | {"column": column, "verdict": finding.verdict, **numbers, "scaled": finding.weight})
     table = pd.DataFrame(rows)
     table["holm"] = table.groupby("column")["scaled"].transform(_over_all)
     return table.drop(columns="scaled").assign(survives=table["holm"] <= ERROR_LEVEL)

@@ -22,7 +22,7 @@ from asyncfl_reproduction.claims.kuiper_times import TIMES, as_finding
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import contrast
-from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, WHERE_RUN
+from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN
 from asyncfl_reproduction.written import interval_text, mean_text
 
 SHARE_OF_FINAL = 0.87
@@ -106,7 +106,7 @@ def below(m: Measured, name: str, limit: float) -> Finding:
     if values is None:
         return Finding(NOT_RUN, "not run")
     label = name.split("/", 1)[-1]
-    # a limit is not a method, so nothing can be level with it
+    # a limit is not a method, so nothing can be equivalent to it
     found = contrast(limit - values.to_numpy(), f"{label} below {100 * limit:g}", equal=None)
     text = f"{label}: {mean_text(100 * values)}, limit {100 * limit:g}, {interval_text(found)}"
     return Finding(found.verdict, text, found)
@@ -289,7 +289,7 @@ def mixing_unimodal(m: Measured) -> Finding:
         curves.append(unimodal(m, [*betas[:3], cell("fig3b", f"bias{bias}", "kuiper"), betas[3]]))
         still.append(unmoved(m, betas[0]))
     shape, stays = all_of(curves), all_of(still)
-    if shape.verdict == NOT_RUN and stays.verdict in (HOLDS, WHERE_RUN):  # half of the claim is not enough
+    if shape.verdict == NOT_RUN and stays.verdict == HOLDS:  # half of the claim is not enough
         return Finding(NOT_RUN, f"no curve was run; {stays.detail}")
     return all_of([shape, stays])
 

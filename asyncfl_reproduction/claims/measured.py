@@ -14,16 +14,26 @@ import pandas as pd
 
 from asyncfl_lite.runs.summary import is_constant_answer
 from asyncfl_reproduction.claims.findings import Finding, against, as_equality, compare
-from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.cells import ALL_PRINTED, SERVER_RATE, TWIN
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios
-from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, NOT_RUN
+from asyncfl_reproduction.verdicts import NOT_RUN, OPEN
 from asyncfl_reproduction.written import interval_text, time_text
 
 ACCURACY = "last5_accuracy"
 """The number that is compared by default: the mean of the last five tests."""
 CONSTANT = "constant answer"
 """Mark after a number that comes from runs whose final model predicts one class for every input."""
-TUNED, PRINTED = COLUMNS = ("tuned", "printed")
+UNTRAINED = "did not train"
+"""What a comparison's text says if most runs of one side give constant answers."""
+INSTEAD = {
+    "tuned": (),
+    "server_rate": (SERVER_RATE,),
+    "printed": (TWIN, SERVER_RATE),
+    "all_printed": (ALL_PRINTED,),
+}
+"""Column -> endings of the cells that take the tuned cells' place; the first that the tier plans. Beside plain FedBuff,
+other methods have a fixed server rate, too."""
+TUNED, AT_FIXED_RATE = COLUMNS = ("tuned", "server_rate")
 """Columns in which trained claims are checked."""
 
 
@@ -36,41 +46,32 @@ class Measured:
             …); cells that were not run are absent.
         curves: cell -> its runs' curves (version, time, updates, accuracy, …), one per seed, in the same order.
         planned: the cells of the tier, recorded or not; by default those that are recorded.
-        borrowed: the cells whose rates were searched elsewhere; see :mod:`asyncfl_reproduction.grid.borrowed`.
     """
 
     summaries: Mapping[str, pd.DataFrame]
     curves: Mapping[str, Sequence[pd.DataFrame]] = field(default_factory=dict)
     planned: Collection[str] = ()
-    borrowed: Collection[str] = ()
 
     def column(self, name: str) -> Measured:
-        """Return the results for one column of verdicts.
+        """Return the results for one column, with the names of the tuned cells.
 
         Args:
-            name: "tuned", which has the cells as they are named, or "printed", in which a cell is replaced by its twin
-                (see :data:`TWIN`), which was run with the paper's own server settings. A cell whose twin was not
-                recorded counts as not run there.
+            name: a key of :data:`INSTEAD`. A cell that the tier plans for the column takes the place of the tuned one,
+                and counts as not run if it was not recorded. Other cells are the same in all columns, because nothing
+                of them is fixed.
         """
-        borrowed = {cell for cell in self.borrowed if not cell.endswith(TWIN)}
-        if name == TUNED:
-            chosen = [
-                {cell: of[cell] for cell in of if not cell.endswith(TWIN)} for of in (self.summaries, self.curves)
-            ]
-        else:
-            twins = self.twins
-            chosen = [
-                {cell: of[cell] for cell in of if not cell.endswith(TWIN) and cell not in twins}
-                | {cell.removesuffix(TWIN): of[cell] for cell in of if cell.endswith(TWIN)}
-                for of in (self.summaries, self.curves)
-            ]
-            borrowed = borrowed - twins | {cell.removesuffix(TWIN) for cell in self.borrowed if cell.endswith(TWIN)}
-        return replace(self, summaries=chosen[0], curves=chosen[1], borrowed=borrowed)
+        plan = self.planned or self.summaries
+        found = {
+            cell: next((cell + ending for ending in INSTEAD[name] if cell + ending in plan), cell)
+            for cell in dict.fromkeys(name.partition("@")[0] for name in plan)
+        }
+        chosen = [{cell: of[own] for cell, own in found.items() if own in of} for of in (self.summaries, self.curves)]
+        return replace(self, summaries=chosen[0], curves=chosen[1])
 
     @property
     def twins(self) -> set[str]:
-        """Cells that also exist in a version with the paper's own server settings."""
-        return {cell.removesuffix(TWIN) for cell in self.planned or self.summaries if cell.endswith(TWIN)}
+        """Cells that also exist with a fixed server rate."""
+        return {cell.removesuffix(SERVER_RATE) for cell in self.planned or self.summaries if cell.endswith(SERVER_RATE)}
 
     def plans(self, cell: str) -> bool:
         """Return whether the tier contains this cell, recorded or not."""
@@ -89,23 +90,20 @@ class Measured:
         """Return whether more than half of a cell's runs predict one class for every input.
 
         The accuracy of such a run is that class's share of the test set, so a difference from it is evidence neither
-        for nor against a method, however large it is. A comparison with such a cell on either side is therefore neither
-        decided nor undecided; its verdict is ``did not train``. If at most half of the runs are such, the cell has
+        for nor against a method, however large it is. A comparison with such a cell on either side is therefore
+        ``open``. If at most half of the runs are such, the cell has
         trained, if unsteadily, and these runs are part of its spread.
         """
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
     def mark(self, *cells: str) -> str:
-        """Return the mark to print after a number that rests on these cells, such as " (borrowed)", or an empty string.
+        """Return the mark to print after a number that rests on cells with constant answers, or an empty string.
 
-        A mark for constant answers gives the number of seeds with such answers, unless all seeds have them.
+        It gives the number of seeds with such answers, unless all seeds have them.
         """
         runs = sum(len(self.summaries[cell]) for cell in cells if cell in self.summaries)
         constant = sum(map(self.constant_runs, cells))
-        borrowed = f" ({BORROWED})" * any(cell in self.borrowed for cell in cells)
-        return (
-            f" ({CONSTANT}{f' with {constant} of {runs} seeds' * (constant < runs)})" if constant else ""
-        ) + borrowed
+        return f" ({CONSTANT}{f' with {constant} of {runs} seeds' * (constant < runs)})" if constant else ""
 
     def without(self, cells: Collection[str]) -> Measured:
         """Return a copy without the results of these cells."""
@@ -217,7 +215,7 @@ class Measured:
         asked = f" (asked: above {factor:g})" if factor != 1 else ""
         text = f"{label}: {', '.join(shown)}, {interval_text(found)}{asked}"
         if self.is_constant(faster) or self.is_constant(slower):
-            return Finding(DID_NOT_TRAIN, text)
+            return Finding(OPEN, f"{text}, {UNTRAINED}")
         return Finding(found.verdict, text, found)
 
     def time_ratios(
@@ -249,7 +247,7 @@ class Measured:
         marks = self.mark(better), self.mark(worse)
         finding = compare(*sides, label, margin, unit=unit, scale=scale, marks=marks)
         if finding.verdict != NOT_RUN and (self.is_constant(better) or self.is_constant(worse)):
-            return Finding(DID_NOT_TRAIN, finding.detail)
+            return Finding(OPEN, f"{finding.detail}, {UNTRAINED}")
         return finding
 
     def at_least(self, better: str, worse: str, number: str = ACCURACY) -> Finding:

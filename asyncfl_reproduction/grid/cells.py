@@ -34,8 +34,8 @@ from asyncfl_reproduction.tuning.grids import OwnSearch, all_printed, method_of,
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """Pattern for the names of tiers and the parts of cells' names, which become names of folders."""
 TWIN = "@printed"
-"""Ending of the name of a cell with fixed server settings, and the clients' best rate for these (see :mod:`.columns`).
-It is the twin of the cell without the ending, whose method was tuned like all others."""
+"""Ending of the name of a cell of plain FedBuff, with equal weights and a fixed server rate (see :mod:`.columns`). In
+the league, every method has such a cell, in which only the clients' rate was searched."""
 ALL_PRINTED = "@all-printed"
 """Ending of the name of a cell that takes all rates that its paper's table prints for its method."""
 SERVER_RATE = "@server-rate"
@@ -43,12 +43,16 @@ SERVER_RATE = "@server-rate"
 ENDINGS = {"tuned": "", "printed": TWIN, "server_rate": SERVER_RATE, "all_printed": ALL_PRINTED}
 """Column -> the ending of its cells' names."""
 TUNED = "tuned"
-"""Key in a cell's settings: the study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method the cell
-takes, as ``study``, or as ``study/method`` if the study has another name for the method."""
+"""Key in a cell's settings: the league's study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method
+the cell takes."""
+RATES = "rates"
+"""Key in a cell's settings: settings by method, of which the cell takes its method's."""
 SEARCH = "search"
 """Key in a cell's settings: the grids (``cells/grids.yaml``) of the cell's own search."""
 RATES_OF = "rates_of"
 """Key in a cell's settings: another cell, whose searched rates this one takes, as an ablation may take its parent's."""
+SOURCES = (TUNED, RATES, SEARCH, RATES_OF)
+"""Keys that say where a cell's rates come from."""
 FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
 
 
@@ -94,7 +98,7 @@ class PaperTier(Settings):
     """Replaces the tier file's columns, if these cells have fewer."""
     looks: dict[Annotated[int, Field(ge=1)], list[str]] = {}
     """Number of seeds (0, 1, …) in place of ``seeds`` -> name patterns of the cells that get this number because with
-    fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several numbers the
+    fewer their claims were open. A name alone leaves out other columns; ``fedbuff*`` takes all. Of several numbers the
     first counts; each pattern must match a cell."""
 
     def seeds_of(self, name: str) -> list[int]:
@@ -131,8 +135,6 @@ class Cell:
         imports: users' modules and files, which every process imports before it makes the configuration.
         waits_for: the search whose choice it needs, if that search has not been made; such a cell is not run.
         search: its own search, if it has one.
-        tuned: study, method and column of the search from which it takes its rates, if they come from a study.
-        rates_of: the cell whose rates it takes on purpose.
     """
 
     name: str
@@ -145,8 +147,6 @@ class Cell:
     imports: tuple[str, ...] = ()
     waits_for: str | None = None
     search: OwnSearch | None = None
-    tuned: tuple[str, str, str] | None = None
-    rates_of: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "config": self.config.as_dict()}
@@ -283,77 +283,49 @@ def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Ite
             raise ConfigError(f"{path}: tiers.{tier}.looks: {unknown_name('cell', pattern, names)}")
 
 
-def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: str) -> Cell | None:
+def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: Column) -> Cell | None:
     """Return a cell with its tier's settings, or None if the column has no version of this cell."""
-    seeds = cell.seeds.get(tier) or common.seeds_of(name + TWIN if column == "printed" else name)
-    layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
-    if not merged(*layers).keys().isdisjoint((SEARCH, RATES_OF)):
-        return _searched_cell(path, name, cell, tier, common, layers, column)
-    if column in ("server_rate", "all_printed"):
-        return None
-    ours, published, search = {**common.ours, **cell.ours}, tuple(cell.published), _search(merged(*layers), column)
-    found = search is not None and tuned.has_outcomes(*search)
-    if column == "printed" and not found:
-        return None
-    try:
-        if found:
-            layers.insert(1, tuned.chosen(*search))
-        settings = {key: value for key, value in merged(*layers).items() if key != TUNED}
-        config = Config.from_mapping({**settings, "seed": seeds[0]})
-    except ConfigError as error:
-        raise ConfigError(f"{path}: cell {name}: {error}") from None
-    if column == "printed":
-        name, published = name + TWIN, ()
-    waits_for = None if search is None or found else "{}/{}-{}".format(*search)
-    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, tuned=search)
-
-
-def _searched_cell(
-    path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, layers: list[dict[str, Any]], column: str
-) -> Cell | None:
-    """Return a cell that has its own search or takes another cell's rates, in one column.
-
-    The result is None if there is nothing of this kind for the cell in the column.
-    """
-    given = merged(*layers)
-    settings = {key: value for key, value in given.items() if key not in (SEARCH, RATES_OF, TUNED)}
-    parent, search, waits_for = given.get(RATES_OF), None, None
-    if parent is not None and column != "tuned":
-        return None
+    given = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
+    settings = {key: value for key, value in given.items() if key not in SOURCES}
     name += ENDINGS[column]
+    seeds = cell.seeds.get(tier) or common.seeds_of(name)
     try:
-        if column == "all_printed":
-            choice = all_printed(given[SEARCH], settings)
-            if choice is None:
-                return None
-        else:
-            search = own_search(name, given[SEARCH], settings, column) if parent is None else None
-            if parent is None and search is None and column != "server_rate":
-                return None
-            if search is None and parent is None:  # the method has no server rate
-                choice = chosen_for(tier, name.removesuffix(SERVER_RATE))
-            else:
-                choice = chosen_for(tier, parent or name, column)
-            waits_for = f"that of {parent or name}" if choice is None else None
-        chosen = tuned.nested(choice or {})
-        layers = [settings, chosen] if parent is None else [chosen, settings]  # an ablation's own options win
-        seeds = cell.seeds.get(tier) or common.seeds_of(name)
+        found = _rates(tier, name, given, settings, column)
+        if found is None:
+            return None
+        rates, search, waits_for = found
+        # what was searched wins over settings; but an ablation's own settings win over rates that it takes
+        layers = [settings, rates] if given.get(SEARCH) else [rates, settings]
         config = Config.from_mapping({**merged(*layers), "seed": seeds[0]})
     except ConfigError as error:
         raise ConfigError(f"{path}: cell {name}: {error}") from None
     ours, published = {**common.ours, **cell.ours}, tuple(cell.published) if column == "tuned" else ()
-    made = Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, search=search)
-    return replace(made, rates_of=parent)
+    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, search=search)
 
 
-def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:
-    """Return the study, method and column of the search from which a cell takes its rates, or None if there is none.
-
-    A method whose clients are not drawn uniformly goes by the name of its selection, such as ``oort`` for FedAvg with
-    Oort.
-    """
-    study, _, method = (settings.get(TUNED) or "").partition("/")
-    return (study, method or method_of(dict(settings)), column) if study else None
+def _rates(
+    tier: str, name: str, given: Mapping[str, Any], settings: dict[str, Any], column: Column
+) -> tuple[dict[str, Any], OwnSearch | None, str | None] | None:
+    """Return a cell's rates, its own search and the search for which it waits; None if the column has no such cell."""
+    if given.get(SEARCH):
+        if column == "all_printed":
+            rates = all_printed(given[SEARCH], settings)
+            return None if rates is None else (tuned.nested(rates), None, None)
+        search = own_search(name, given[SEARCH], settings, column)
+        choice = None if search is None else chosen_for(tier, name, column)
+        return None if search is None else (tuned.nested(choice or {}), search, None if choice else f"that of {name}")
+    if study := given.get(TUNED):
+        of = (study, method_of(settings), column)
+        if column in ("tuned", "printed") and tuned.has_outcomes(*of):
+            return tuned.chosen(*of), None, None
+        return ({}, None, tuned.name_of(*of)) if column == "tuned" else None
+    if column != "tuned":
+        return None
+    if parent := given.get(RATES_OF):
+        choice = chosen_for(tier, parent)
+        return tuned.nested(choice or {}), None, None if choice else f"that of {parent}"
+    rates, method = given.get(RATES), method_of(settings)
+    return rates.get(method, {}) if isinstance(rates, dict) and isinstance(method, str) else {}, None, None
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:

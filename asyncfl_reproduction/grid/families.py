@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +36,16 @@ def _different(seeds: list[int]) -> list[int]:
 
 
 Seeds = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_length=1), AfterValidator(_different)]
+
+
+def are_different(values: Iterable[Any]) -> bool:
+    """Return whether no two values are the same, as ``1``, ``1.0`` and ``"1"`` are."""
+    seen = []
+    for value in values:
+        with suppress(ValueError):
+            value = float(str(value))
+        seen.append(str(value))
+    return len(set(seen)) == len(seen)
 
 
 class AxisValue(Settings):

@@ -2,9 +2,10 @@
 
 Python raises ``KeyboardInterrupt`` in whatever code is running. The libraries that run a grid have many callbacks, in
 which it is only printed or swallowed, or they wait for workers that do not end. So an interrupt also starts a timer,
-which ends every process that has not ended by itself. SIGTERM, which a cluster sends before it kills, counts as an
-interrupt like Ctrl-C. The kernels in which cells run are asked to end first, and get time to save their runs, because
-joblib, once interrupted, kills its workers and all processes that these have started.
+which ends every process that has not ended by itself. SIGTERM, SIGHUP and SIGXCPU, which come before a process is
+killed, count as interrupts like Ctrl-C, and a signal that is ignored stays ignored. The kernels in which cells run are
+asked to end first, and get time to save their runs, because joblib, once interrupted, kills its workers and all
+processes that these have started.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from types import FrameType
 import psutil
 
 from asyncfl_lite.cli import INTERRUPTED
+from asyncfl_lite.runs.interrupts import signals_to_hear
 
 MESSAGE = "asyncfl-lite: interrupted; finished and saved work is kept, and the same command continues"
 GRACE = 8.0
@@ -47,7 +49,7 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
                 clock.start()
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, interrupted) for number in signals_to_hear()}
     try:
         yield
     finally:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,18 +23,18 @@ import pandas as pd
 from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.errors import AsyncFLError
+from asyncfl_lite.base.claims import Elsewhere
+from asyncfl_lite.base.errors import AsyncFLError, ResultError
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_in_turn
-from asyncfl_lite.runs.meaning import meaning, versions
-from asyncfl_lite.runs.records import FORMAT, check_writable, write_record
+from asyncfl_lite.runs.meaning import changed_versions, meaning, versions
+from asyncfl_lite.runs.records import FORMAT, check_writable, read_record, write_record
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.kernels import quiet_kernels, warm_kernels
-from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere
-from asyncfl_reproduction.grid.workers import count_workers, outcomes
+from asyncfl_reproduction.grid.workers import FINISHED, count_workers, outcomes
 from asyncfl_reproduction.home import NOTEBOOKS
 
 EXPERIMENT = "experiment.ipynb"
@@ -53,12 +55,15 @@ class Report:
         skipped: cells that were complete before, or that another grid has completed meanwhile.
         failed: cell name -> the error's last line.
         elsewhere: cell name -> where another grid, which shares the folder of results, runs the cell.
+        versions: in what the versions of libraries differ from those that are installed now -> number of complete cells
+            that were computed, at least in part, under such versions.
     """
 
     done: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     elsewhere: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
 
 
 def run_grid(
@@ -94,6 +99,7 @@ def run_grid(
     names = set(by_name)
     report.skipped = [cell.name for cell in cells if cell.name not in names]
     if not waiting:
+        report.versions = _other_versions(cells, runs)
         return report
     waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).about.family != "distilling")  # long first
     notebook = NOTEBOOKS / EXPERIMENT if notebook is None else notebook
@@ -115,7 +121,21 @@ def run_grid(
             names.remove(name)
             bar.set_postfix_str(_running(len(names), workers, len(report.failed)), refresh=False)
             bar.update()
+    finished_now = {*report.done, *report.skipped}
+    report.versions = _other_versions([cell for cell in cells if cell.name in finished_now], runs)
     return report
+
+
+def _other_versions(cells: Iterable[Cell], runs: Path) -> dict[str, int]:
+    """Return the differences between versions that are installed now and those of complete cells, with their counts."""
+    found, now = Counter[str](), versions()
+    for cell in cells:
+        with suppress(ResultError):
+            record = read_record(cell.folder(runs) / "result.json")
+            under = [record.get("versions", {}), *record.get("continued_under", [])]
+            told = [changed_versions({**one, "gpu": "none"}, now) for one in under]  # a worker may have one
+            found["; ".join(dict.fromkeys(filter(None, told)))] += 1
+    return {told: count for told, count in found.items() if told}
 
 
 def _running(left: int, workers: int, failed: int) -> str:
@@ -203,7 +223,10 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
 
 def summarise_cell(cell: Cell, runs: Path) -> None:
     """Write a cell's ``result.json``, with the mean and standard deviation of every number over seeds."""
-    table = pd.DataFrame([result.summary for result in cell.load(runs)]).select_dtypes("number")
+    results = cell.load(runs)
+    table = pd.DataFrame([result.summary for result in results]).select_dtypes("number")
+    under = [one for result in results for one in (result.versions, *result.continued_under)] or [versions()]
+    others = [one for index, one in enumerate(under) if one not in under[:index] and index]
     record = {
         "format": FORMAT,
         "status": "complete",
@@ -217,6 +240,7 @@ def summarise_cell(cell: Cell, runs: Path) -> None:
         "seeds": list(cell.seeds),
         "summary": {"mean": table.mean().to_dict(), "std": table.std(ddof=1).fillna(0.0).to_dict()},
         "meaning": meaning(cell.config),
-        "versions": versions(),
+        "versions": under[0],
+        **({"continued_under": others} if others else {}),
     }
     write_record(cell.folder(runs) / "result.json", record)

@@ -88,7 +88,12 @@ def _rounded(curve: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(name: str, result: Result) -> dict[str, Any]:
-    libraries = {name: value for name, value in result.versions.items() if name in ("torch", "numpy", "instructions")}
+    under = [result.versions, *result.continued_under]
+    libraries = {
+        name: ", then ".join(dict.fromkeys(one[name] for one in under if name in one))
+        for name in ("torch", "numpy", "instructions")
+        if any(name in one for one in under)
+    }
     return {
         "cell": name,
         "seed": result.config.seed,

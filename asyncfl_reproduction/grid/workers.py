@@ -6,7 +6,7 @@ other cell with it. The number of starts is noted in the cell's folder; after :d
 failed.
 
 Another grid may run cells of the same folder at the same time, here or elsewhere (such as an array of jobs on a
-cluster). A cell that it has claimed (:mod:`asyncfl_reproduction.grid.sharing`) is left to it.
+cluster). A cell that it has claimed (:mod:`asyncfl_lite.base.claims`) is left to it.
 
 Dask is used through its own client. joblib's Dask backend (1.6) waits forever for a task whose workers died, and if
 there is only one worker with one thread, it runs the tasks itself.
@@ -14,9 +14,13 @@ there is only one worker with one thread, it runs the tasks itself.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
+import sys
+from asyncio import CancelledError
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -25,12 +29,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, SimulationError, reason
+from asyncfl_lite.base.claims import CLAIM, Elsewhere, claim, held, is_claimed, is_left_behind
+from asyncfl_lite.base.errors import ConfigError, ResultError, SimulationError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.interrupts import end_with
-from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere, claim, held, is_claimed, is_left_behind
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,6 +44,7 @@ RETRIES = 2
 BEGUN = ".begun"
 """File in the folder of a running cell: the number of times it was started."""
 TLS_FILES = "DASK_DISTRIBUTED__COMM__TLS__" + " and …".join(("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
+FINISHED = Elsewhere("finished by another grid")
 SCHEDULER_SECONDS = 30
 """Seconds to wait for a scheduler's reply, and for its first worker."""
 
@@ -96,7 +101,7 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
     if cell.is_complete(runs):
         return cell.name, FINISHED
     try:
-        claimed = claim(cell.folder(runs), grid)
+        claimed = claim(cell.folder(runs) / CLAIM, grid)
     except OSError as trouble:  # becomes the cell's error, and the others go on
         return cell.name, f"{ResultError.__name__}: {cell.folder(runs)}: cannot be written ({reason(trouble)})"
     if isinstance(claimed, Elsewhere):
@@ -124,8 +129,8 @@ def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
 def _tidy_up_after_others(folder: Path, grid: str) -> None:
     """Delete the unfinished files of a killed grid in a cell's folder; files of a running grid stay."""
     with suppress(OSError):  # the next process that writes there reports the error
-        if is_claimed(folder) or any(_unfinished(folder)):
-            claimed = claim(folder, grid)
+        if is_claimed(folder / CLAIM) or any(_unfinished(folder)):
+            claimed = claim(folder / CLAIM, grid)
             if isinstance(claimed, Path):
                 with held(claimed):
                     _tidy(folder)
@@ -146,13 +151,13 @@ def _unfinished(folder: Path) -> Iterator[Path]:
 def _times_begun(cell: Cell, runs: Path) -> int:
     try:
         return int((cell.folder(runs) / BEGUN).read_text())
-    except OSError:
+    except (OSError, ValueError):
         return 0
 
 
 def _times_lost(cell: Cell, runs: Path, grid: str) -> int:
     """Return how often a cell was started, if this grid lost the process that ran it, and 0 otherwise."""
-    return _times_begun(cell, runs) if is_left_behind(cell.folder(runs), grid) else 0
+    return _times_begun(cell, runs) if is_left_behind(cell.folder(runs) / CLAIM, grid) else 0
 
 
 def _on_this_machine(
@@ -184,28 +189,35 @@ def _on_this_machine(
 def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, scheduler: str) -> Iterator[Outcome]:
     """Run cells on a Dask cluster; its workers may come and go."""
     with needs("dask", "backend 'dask'"):
-        from distributed import as_completed
+        from distributed import KilledWorker, as_completed
 
     with connected(scheduler) as client:
         futures = {client.submit(job, cell, pure=False): cell for cell in cells}
-        ended = as_completed(list(futures), loop=client.loop)
+        ended, again = as_completed(list(futures), loop=client.loop), Counter[str]()
         try:
             for future in ended:
                 cell = futures.pop(future)
                 if future.status == "finished":
                     yield future.result()
-                elif future.cancelled():  # but not by this process
-                    raise SimulationError(f"scheduler: {scheduler} is gone; the same command continues with another")
-                elif isinstance(future.exception(), AsyncFLError | ImportError):  # its code is not on that machine
-                    yield cell.name, f"{type(future.exception()).__name__}: {future.exception()}"
-                elif _times_begun(cell, runs) <= RETRIES:  # its worker was lost, and it may be started again
-                    again = client.submit(job, cell, pure=False)
-                    futures[again] = cell
-                    ended.add(again)
-                else:
-                    yield cell.name, f"{type(future.exception()).__name__}: {future.exception()}"
+                    continue
+                if future.cancelled():  # but not by this process
+                    raise CancelledError
+                trouble, name = future.exception(), cell.name
+                lost = isinstance(trouble, KilledWorker) and max(again[name], _times_begun(cell, runs)) <= RETRIES
+                if not lost:  # or its code is not on that machine
+                    yield name, f"{type(trouble).__name__}: {' '.join(str(trouble).split())}"
+                    continue
+                again[name] += 1
+                futures[future := client.submit(job, cell, pure=False)] = cell
+                ended.add(future)
+        except (OSError, CancelledError):
+            raise SimulationError(
+                f"scheduler: {scheduler} is gone, and its workers end with it; start a scheduler and workers again, "
+                "and the same command continues"
+            ) from None
         finally:
-            client.cancel(list(futures))
+            with suppress(OSError, CancelledError):
+                client.cancel(list(futures))
 
 
 @contextmanager
@@ -220,6 +232,8 @@ def connected(scheduler: str) -> Iterator[Client]:
         from distributed import Client
     _check_answers(scheduler)
     _check_certificates(scheduler)
+    for name in ("distributed", "distributed.client"):  # they print tracebacks where an error says it in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except OSError as trouble:  # the library's own connection errors are subclasses
@@ -265,11 +279,19 @@ def _check_certificates(scheduler: str) -> None:
 
 
 def count_workers(scheduler: str) -> int:
-    """Return how many cells a scheduler's workers run at a time.
+    """Return how many cells a scheduler's workers run at a time, and warn if other machines may use them.
 
     Raises:
         ConfigError, MissingLibraryError: as :func:`connected`.
     """
     with connected(scheduler) as client:
         threads: dict[str, Any] = client.nthreads()
+        if there := [one for one in (client.scheduler_info()["address"], *threads) if _is_open(one)]:
+            print(f"scheduler: anyone who reaches {there[0]} can run code as you; see docs/cluster.md", file=sys.stderr)
         return sum(threads.values())
+
+
+def _is_open(address: str) -> bool:
+    """Return whether an address of Dask's lets in other machines without a certificate."""
+    host = urlsplit(address).hostname or ""
+    return not (address.startswith("tls:") or host.startswith("127.") or host in ("localhost", "::1"))

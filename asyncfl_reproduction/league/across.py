@@ -2,9 +2,8 @@
 
 The cells are the league's field on two workloads under two delay laws (``cells/league_cells.yaml``), and methods with
 one thing changed (``cells/questions.yaml``). They are compared seed by seed as in :mod:`.statistics`. An answer's state
-is ``answered`` if at least one of its comparisons is decided, even if the verdict is that nothing differs;
-``undecided`` if none is; ``did not train`` if each comparison has a cell that predicts one class for every input; and
-``not run`` without cells. The answer's text gives the numbers, and says what the package cannot test.
+is ``answered`` if at least one of its comparisons is decided, even if the verdict is that nothing differs; ``open`` if
+none is; and ``not run`` without cells. The answer's text gives the numbers, and says what the package cannot test.
 """
 
 from __future__ import annotations
@@ -19,23 +18,16 @@ import pandas as pd
 
 from asyncfl_lite.runs.config import Config
 from asyncfl_reproduction.claims.findings import Finding, against, compare
-from asyncfl_reproduction.claims.measured import ACCURACY, Measured
+from asyncfl_reproduction.claims.measured import ACCURACY, UNTRAINED, Measured
 from asyncfl_reproduction.claims.storage import storage
 from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, benjamini_hochberg, contrast, scaled
-from asyncfl_reproduction.verdicts import (
-    DID_NOT_TRAIN,
-    HOLDS,
-    LEVEL,
-    NOT_RUN,
-    REVERSED,
-    UNDECIDED,
-)
+from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, OPEN, REVERSED
 from asyncfl_reproduction.written import count
 
 ANSWERED = "answered"
-SIGNS = {HOLDS: ">", LEVEL: "≈"}
+SIGNS = {HOLDS: ">", EQUIVALENT: "≈"}
 """Signs between a better method and the next, by verdict."""
-STATES = (ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN)
+STATES = (ANSWERED, OPEN, NOT_RUN)
 
 FIVE = ("fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt")
 OTHERS = (
@@ -81,9 +73,7 @@ def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
 
 def _state(verdicts: Sequence[str]) -> str:
     """Return the state of an answer from the outcomes of its comparisons."""
-    if {HOLDS, REVERSED, LEVEL}.intersection(verdicts):
-        return ANSWERED
-    return UNDECIDED if UNDECIDED in verdicts else DID_NOT_TRAIN
+    return ANSWERED if {HOLDS, REVERSED, EQUIVALENT}.intersection(verdicts) else OPEN
 
 
 def _verdict_in_words(verdict: str) -> str:
@@ -92,7 +82,7 @@ def _verdict_in_words(verdict: str) -> str:
 
 
 def orders(m: Measured) -> Answer:
-    """Rank the five methods in every setting; "≈" joins methods that are level, and "?" those that are undecided."""
+    """Rank the five methods in every setting; "≈" joins equivalent methods, and "?" those whose order is open."""
     texts, verdicts = [], []
     for workload, law in _places():
         there = [method for method in FIVE if m.by_seed(cell_of(workload, law, method)) is not None]
@@ -130,7 +120,7 @@ def reversals(m: Measured) -> Answer:
     if not kept + len(turned) + unclear:
         return Answer(NOT_RUN, "no workload has two methods under two laws")
     text = f"{kept} pairs of methods keep their order in all laws run, {len(turned)} reverse it, {unclear} are unclear"
-    return Answer(ANSWERED if kept or turned else UNDECIDED, "; ".join([text, *turned]))
+    return Answer(ANSWERED if kept or turned else OPEN, "; ".join([text, *turned]))
 
 
 def compared(*pairs: tuple[str, str], besides: str = "") -> Callable[[Measured], Answer]:
@@ -162,7 +152,7 @@ def gain_without_staleness(m: Measured) -> Answer:
         cells = [cell for pair in places for cell in pair]
         finding = compare(large, none, against(f"x4/{name}, large delay", f"x4/{name}, no staleness"))
         trained = not any(map(m.is_constant, cells))
-        findings.append(finding if trained else Finding(DID_NOT_TRAIN, finding.detail + m.mark(*cells)))
+        findings.append(finding if trained else Finding(OPEN, f"{finding.detail}{m.mark(*cells)}, {UNTRAINED}"))
     return _answer(findings, "FedADT as printed distils nothing and FedRevive replaces nothing of a fresh update")
 
 
@@ -259,7 +249,7 @@ def paired_tests(m: Measured) -> Answer:
         f"{clear} of {len(p)} differences from FedBuff are clear at 5%, where about {ERROR_LEVEL * len(p):.1f} would "
         f"be by chance; {stand} stand when corrected for their number"
     )
-    return Answer(ANSWERED if stand else UNDECIDED, "; ".join([text, *(said for _, said in tests)]))
+    return Answer(ANSWERED if stand else OPEN, "; ".join([text, *(said for _, said in tests)]))
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:

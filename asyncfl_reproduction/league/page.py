@@ -24,9 +24,9 @@ from asyncfl_reproduction.league.field import REFERENCE, Place
 from asyncfl_reproduction.league.run import Newcomer, Trial
 from asyncfl_reproduction.league.standings import (
     BETTER,
-    LEVEL,
+    EQUIVALENT,
     MOST_SEEDS,
-    UNDECIDED,
+    OPEN,
     VERDICTS,
     WORSE,
     Row,
@@ -42,7 +42,7 @@ from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words, tried
 from asyncfl_reproduction.written import count, with_signs
 
 HEADINGS = {"tuned": ("Tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
-BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", LEVEL: "#1d4ed8"}
+BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", EQUIVALENT: "#1d4ed8"}
 WIDEST_BAR = 30.0
 """Most points that a bar shows to either side."""
 NOT_COMPARED = (
@@ -246,7 +246,7 @@ def _notes(one: Standings) -> str:
 
 
 def _against(verdict: str) -> str:
-    return {BETTER: "than", WORSE: "than", LEVEL: "with"}.get(verdict, "against")
+    return {BETTER: "than", WORSE: "than", EQUIVALENT: "to"}.get(verdict, "against")
 
 
 def _row(outcome: Outcome, one: Standings, row: Row, scale: float) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def _row(outcome: Outcome, one: Standings, row: Row, scale: float) -> dict[str, 
         "verdict_in_time": row.verdict_in_time,
         "bar": None if newcomer else _bar(row, scale),
         "verdict": row.verdict,
-        "to_decide": "" if row.verdict != UNDECIDED else f"{row.to_decide or f'> {MOST_SEEDS}'} seeds",
+        "to_decide": "" if row.verdict != OPEN else f"{row.to_decide or f'> {MOST_SEEDS}'} seeds",
         "time": _time(row.times, row.seeds),
         "ratio": "" if row.times is None or row.times.ratio is None else _ratio(row.times.ratio),
     }
@@ -356,9 +356,9 @@ def _tried_said(outcome: Outcome) -> str:
 
 
 def _changes(outcome: Outcome) -> list[str]:
-    undecided = [row for one in outcome.found for row in one.rows if row.verdict == UNDECIDED]
-    soon = [row.to_decide for row in undecided if row.to_decide]
-    seeds = f"More seeds: {len(undecided)} comparisons are undecided. "
+    left = [row for one in outcome.found for row in one.rows if row.verdict == OPEN]
+    soon = [row.to_decide for row in left if row.to_decide]
+    seeds = f"More seeds: {len(left)} comparisons are open. "
     if soon:
         seeds += f"If means and deviations stayed the same, up to {max(soon)} seeds would decide {len(soon)} of them."
     lines = [

@@ -7,19 +7,19 @@ in the form that a grid writes. Runs that are finished there are not repeated.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from asyncfl_lite.base.errors import SimulationError
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.errors import ResultError, SimulationError
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.base.plugins import import_own
 from asyncfl_lite.runs.assembly import task_of
+from asyncfl_lite.runs.records import FORMAT, read_record, write_record
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks import Task
@@ -41,7 +41,7 @@ class Trial(NamedTuple):
 
     Attributes:
         updates: number of client updates.
-        seconds: seconds that the run took alone.
+        seconds: seconds of processor time that the run took alone.
         unlabelled: whether its server read unlabelled inputs.
         labelled: share of the training samples that its server keeps with their labels.
     """
@@ -101,21 +101,21 @@ class Newcomer:
             SimulationError: if the run's number of client updates is not the setting's.
         """
         path, place = self.folder / TRIAL, self.places[0]
-        if path.exists():
-            return Trial(**json.loads(path.read_text()))
+        with suppress(ResultError, KeyError, TypeError):  # none yet, or damaged: it is run again
+            return Trial(**read_record(path)["trial"])
         search = self.search(place)
         config = search.config(points_of(search.grid)[0], search.seeds[0])
         looked: list[str] = []
-        began = time.perf_counter()
+        began = time.process_time()
         result = Run(config, _watched(task_of(config), looked)).finish()
-        took = Trial(result.summary["client_updates"], time.perf_counter() - began, bool(looked), config.held_out)
+        took = Trial(result.summary["client_updates"], time.process_time() - began, bool(looked), config.held_out)
         if took.updates != place.updates:
             raise SimulationError(
                 f"{self.entry.file}: {config.rounds} versions of {self.entry.name} took {took.updates} client updates, "
                 f"where every other method gets {place.updates}: each {config.buffer_size} received make a version; "
                 "an update that the method drops must count as received, with weight 0, see docs/league.md"
             )
-        write_atomically(path, json.dumps(took._asdict()))
+        write_record(path, {"format": FORMAT, "trial": took._asdict()})
         return took
 
     def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:

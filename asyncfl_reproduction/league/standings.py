@@ -3,8 +3,8 @@
 All runs have the same number of client updates, but not the same duration. So the difference at the time when the first
 of two runs ends is given as well. There is only one look at a league, so intervals are at 95 %, whatever the number of
 seeds. Verdicts follow the project's rule (:mod:`asyncfl_reproduction.statistics`), corrected by Holm's method over the
-methods of a place. A verdict is ``level`` if two one-sided tests still put the paired differences within a point;
-otherwise ``better`` or ``worse`` if the t test still rejects 0; otherwise ``undecided``. So a verdict is never stronger
+methods of a place. A verdict is ``equivalent`` if two one-sided tests still put the paired differences within a point;
+otherwise ``better`` or ``worse`` if the t test still rejects 0; otherwise ``open``. So a verdict is never stronger
 than the interval beside it.
 """
 
@@ -25,10 +25,10 @@ from asyncfl_reproduction.league.across import TARGET_SHARE
 from asyncfl_reproduction.league.field import REFERENCE, Place
 from asyncfl_reproduction.report.ranks import Ranking, ranking
 from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, contrast, holm, interval
-from asyncfl_reproduction.verdicts import DID_NOT_TRAIN, LEVEL, UNDECIDED
+from asyncfl_reproduction.verdicts import EQUIVALENT, OPEN
 
 BETTER, WORSE = "better", "worse"
-VERDICTS = (BETTER, WORSE, LEVEL, UNDECIDED, DID_NOT_TRAIN)
+VERDICTS = (BETTER, WORSE, EQUIVALENT, OPEN)
 MOST_SEEDS = 100
 """Largest number of seeds that is given as enough to decide."""
 
@@ -57,7 +57,7 @@ class Row(NamedTuple):
         seeds: number of these seeds.
         difference: the newcomer's accuracy minus this method's; None for the newcomer itself.
         verdict: the newcomer's verdict against this method, one of :data:`VERDICTS`; empty for the newcomer itself.
-        to_decide: about how many seeds would decide an undecided difference; None if it is decided, or if too many
+        to_decide: about how many seeds would decide an open difference; None if it is decided, or if too many
             would be needed.
         times: times to the target; None without a target.
         in_time: the difference when the first of the two runs ends; None for the newcomer itself.
@@ -148,7 +148,7 @@ def _against(
         found.append(contrast(values, method, alpha=ERROR_LEVEL))
     constant = {method for method in measured.summaries if measured.is_constant(method)}
     return {
-        method: (difference, DID_NOT_TRAIN if constant & {method, newcomer} else verdict)
+        method: (difference, OPEN if constant & {method, newcomer} else verdict)
         for method, difference, verdict in zip(others, found, judged(found), strict=True)
     }
 
@@ -157,7 +157,7 @@ def judged(found: Sequence[Contrast]) -> list[str]:
     """Return the verdicts on a newcomer's differences from all methods, corrected for the number of methods."""
     different, equal = holm([one.p for one in found]), holm([one.equal for one in found])
     return [
-        LEVEL if level <= ERROR_LEVEL else (BETTER if one.mean > 0 else WORSE) if p <= ERROR_LEVEL else UNDECIDED
+        EQUIVALENT if level <= ERROR_LEVEL else (BETTER if one.mean > 0 else WORSE) if p <= ERROR_LEVEL else OPEN
         for one, p, level in zip(found, different, equal, strict=True)
     ]
 
@@ -193,7 +193,7 @@ def _row(
 ) -> Row:
     values, (found, verdict) = measured.by_seed(method, ACCURACY).to_numpy(), at_end
     low, high = interval(values, 1 - ERROR_LEVEL) if len(values) > 1 else (-math.inf, math.inf)
-    to_decide = seeds_to_decide(found, len(measured.summaries) - 1) if verdict == UNDECIDED else None
+    to_decide = seeds_to_decide(found, len(measured.summaries) - 1) if verdict == OPEN else None
     times = None if target is None else _times(measured, newcomer, method, target)
     return Row(method, float(values.mean()), low, high, len(values), found, verdict, to_decide, times, *in_time)
 

@@ -16,11 +16,12 @@ th, td { padding: .25rem .6rem; border-bottom: 1px solid #e5e7eb; text-align: le
 th { white-space: nowrap; background: white; } td.number, th.number { text-align: right; white-space: nowrap; }
 tr.newcomer { background: #fff7ed; font-weight: 600; } tr.newcomer th { background: #fff7ed; color: {{ accent }}; }
 th[scope=row] { position: sticky; left: 0; }
-.better { color: #15803d; font-weight: 600; } .worse { color: #b91c1c; font-weight: 600; } .level { color: #1d4ed8; }
+.better { color: #15803d; font-weight: 600; } .worse { color: #b91c1c; font-weight: 600; }
+.equivalent { color: #1d4ed8; }
 .warning { border-left: 4px solid {{ accent }}; padding-left: .7rem; }
 @media (max-width: 48rem) { .wide::before { content: "The table goes on to the right.";
 color: #4b5563; font-size: .85rem; } }
-.undecided, .did { color: #6b7280; } td.bar { padding: .25rem .2rem; }
+.open { color: #6b7280; } td.bar { padding: .25rem .2rem; }
 </style>
 <h1>{{ title }} in the league</h1>
 <p class="note">{{ about }}</p>

@@ -1,6 +1,6 @@
 """The laptop tier's verdicts in one small table, so that a smaller tier's report can show them with its own.
 
-Three seeds, as in the smoke tier, leave most comparisons undecided. Judging the laptop tier's records takes minutes, so
+Three seeds, as in the smoke tier, leave most comparisons open. Judging the laptop tier's records takes minutes, so
 ``make docs`` judges them once and saves the verdicts; a test checks the table against the records.
 """
 
@@ -11,34 +11,31 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_reproduction.claims.base import TRAINED, Checked
 from asyncfl_reproduction.claims.measured import TUNED
+from asyncfl_reproduction.digests import checked
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.shown import RECORDED
 from asyncfl_reproduction.report.tables import background, listed
-from asyncfl_reproduction.verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, PARTLY, REVERSED, SMALLER
+from asyncfl_reproduction.verdicts import NOT_RUN, OPEN
 from asyncfl_reproduction.written import interval_text, with_signs
 
 TIER = "laptop"
 FILE = f"{TIER}/verdicts.csv"
 """Name of the table, in the folder of recorded tables."""
 NUMBERS = ["seeds", "mean", "low", "high", "unit"]
-COLUMNS = ["verdict", "fixed", "rates", *NUMBERS]
+COLUMNS = ["verdict", "fixed", *NUMBERS]
 """All columns beside the id."""
 
 
 def decided(recorded: Recorded) -> pd.DataFrame:
     """Return one row per claim and one per headline of a tier: verdicts and, for headlines, their differences.
 
-    The columns are id, verdict, fixed (the verdict at the fixed server rate), rates and the numbers. ``rates`` says
-    where the tuned rates behind a trained claim's verdict come from: ``in place`` (each was searched where it is used)
-    or ``older``; it is empty for a verdict that rests on no run. Numbers are a headline's difference with its interval;
-    claims, which rest on several, have none.
+    The columns are id, verdict, fixed (the verdict at the fixed server rate) and the numbers. Numbers are a headline's
+    difference with its interval; claims, which rest on several, have none.
     """
     claims = pd.concat([recorded.claims(paper) for paper in recorded.checked], ignore_index=True)
-    rates = {one.claim.id: _rates(one) for found in recorded.checked.values() for one in found if one.column == TUNED}
-    rows = claims[["id"]].assign(verdict=claims["ours"], fixed=claims.get(FIXED, ""), rates=claims["id"].map(rates))
+    rows = claims[["id"]].assign(verdict=claims["ours"], fixed=claims.get(FIXED, ""))
     heads = recorded.headlines
     tuned, twins = heads[heads["column"] == TUNED], heads[heads["column"] != TUNED].set_index("id")["verdict"]
     more = tuned[["id", "verdict", *NUMBERS]].assign(fixed=tuned["id"].map(twins))
@@ -46,20 +43,13 @@ def decided(recorded: Recorded) -> pd.DataFrame:
     return table.round({"mean": 6, "low": 6, "high": 6})
 
 
-def _rates(found: Checked) -> str:
-    """Return where the rates behind a verdict come from, see :func:`decided`."""
-    if found.claim.kind != TRAINED or not found.cells:
-        return ""
-    return "in place" if found.fair else "older"
-
-
 def read_decided(kept: str | Path | None) -> pd.DataFrame:
     """Read the kept verdicts by id; the table is empty if none are kept, as in an installed package."""
     path = None if kept is None else Path(kept) / FILE
     if path is None or not path.exists():
         return pd.DataFrame(columns=COLUMNS)
-    words = ["fixed", "rates", "unit"]
-    return pd.read_csv(path, index_col="id", dtype=dict.fromkeys(words, str)).fillna(dict.fromkeys(words, ""))
+    words = ["fixed", "unit"]
+    return pd.read_csv(checked(path), index_col="id", dtype=dict.fromkeys(words, str)).fillna(dict.fromkeys(words, ""))
 
 
 def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
@@ -97,7 +87,8 @@ def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
     own = recorded.headlines[recorded.headlines["column"] == TUNED]
     seeds = own["seeds"].max()
     with_seeds = "" if pd.isna(seeds) else f", with up to {int(seeds)} seeds each"
-    here, there = (int(found.isin(DECIDED).sum()) for found in (own["verdict"], own["id"].map(kept["verdict"])))
+    both = own["verdict"], own["id"].map(kept["verdict"]).fillna(NOT_RUN)
+    here, there = (int((~found.isin([OPEN, NOT_RUN])).sum()) for found in both)
     return (
         f"{len(recorded.results)} of {len(recorded.cells)} cells were run{with_seeds}. They decide {here} of the "
         f"papers' {len(own)} central comparisons; the laptop tier, with ten seeds or more, decides {there}. Its "
@@ -105,8 +96,6 @@ def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
     )
 
 
-DECIDED = (HOLDS, SMALLER, LEVEL, PARTLY, REVERSED, FAILS)
-"""Verdicts that say something about the methods."""
 NEXT = (
     "**Open next** [FedEcho](report-fedecho.html), the first of four papers: its tables as printed, with the numbers "
     "of this run below, and its claims, again with both verdicts. Then read `docs/findings.md`, which says what the "

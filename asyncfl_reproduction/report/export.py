@@ -10,9 +10,10 @@ import pandas as pd
 
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_reproduction.claims import CLAIMS
+from asyncfl_reproduction.published import artefacts
 from asyncfl_reproduction.report import head_to_head, summary
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.tables import artefacts, beside, laid_out
+from asyncfl_reproduction.report.tables import beside, laid_out
 
 
 def slug(*words: str) -> str:

@@ -11,24 +11,22 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from asyncfl_lite import plots
+from asyncfl_reproduction.claims.measured import AT_FIXED_RATE, TUNED
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.verdicts import BORROWED
 
 PAPERS = {"FE": "fedecho", "FR": "fedrevive", "KU": "kuiper", "FA": "fedadt"}
 """Prefix of a headline's name -> the paper's method, which gives the colour."""
-COLUMNS = {"tuned": ("o", 0.16), "printed": ("s", -0.16)}
+COLUMNS = {TUNED: ("o", 0.16), AT_FIXED_RATE: ("s", -0.16)}
 """Column -> its marker and its offset above the row's middle."""
 WIDEST = {"points": 30.0, "log ratio": math.log(4.0)}
 """Unit -> limit of its axis; a longer interval is cut there, with an arrow."""
-PALE = 0.35
-"""Opacity of intervals that decide nothing."""
 
 
 def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     """Draw the headlines' accuracy differences (left) and time ratios (right); return None if no headline was run.
 
     A filled mark means that the verdict survives Holm's correction over the twelve headlines, and a hollow one that it
-    does not. Intervals that rest on borrowed rates, and so decide nothing, are pale.
+    does not.
 
     Args:
         headlines: as :func:`~asyncfl_reproduction.claims.headlines.check_headlines` returns them.
@@ -67,12 +65,9 @@ def _interval(axis: Axes, row: tuple, index: int, scale: float, widest: float) -
     mark, aside = COLUMNS[row.column]
     colour, y = plots.colour(PAPERS[row.id.split("-")[0]]), index + aside
     low, high = (float(np.clip(scale * end, -widest, widest)) for end in (row.low, row.high))
-    pale = PALE if row.verdict == BORROWED else 1.0
-    axis.plot([low, high], [y, y], color=colour, alpha=pale, linewidth=2, solid_capstyle="butt")
+    axis.plot([low, high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
     for end, arrow in ((low, "<"), (high, ">")):
         if abs(end) >= widest:
-            axis.plot(end, y, arrow, color=colour, alpha=pale, clip_on=False)
+            axis.plot(end, y, arrow, color=colour, clip_on=False)
     mean = float(np.clip(scale * row.mean, -widest, widest))
-    axis.plot(
-        mean, y, mark, color=colour, markerfacecolor=colour if row.survives else "white", markersize=7, alpha=pale
-    )
+    axis.plot(mean, y, mark, color=colour, markerfacecolor=colour if row.survives else "white", markersize=7)

@@ -60,8 +60,7 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
         raise ValueError(f"{row['paper']}, {row['metric']}: {kind} cannot stand beside {row['unit']}")
     ours, measured = take(recorded, row, recorded.cell_of(row)), recorded.measured
     cells = cells_behind(ours.source)
-    trained, borrowed = not any(map(measured.is_constant, cells)), any(cell in measured.borrowed for cell in cells)
-    return ours._replace(mark=measured.mark(*cells), trained=trained, borrowed=borrowed)
+    return ours._replace(mark=measured.mark(*cells), trained=not any(map(measured.is_constant, cells)))
 
 
 def cells_behind(source: str) -> list[str]:

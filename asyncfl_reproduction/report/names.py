@@ -15,8 +15,8 @@ from functools import partial
 from asyncfl_lite import plots
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_reproduction.claims.findings import short
-from asyncfl_reproduction.grid.cells import TWIN, Cell
-from asyncfl_reproduction.grid.columns import untuned
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.grid.columns import column_of
 from asyncfl_reproduction.league.across import WORKLOADS
 
 SECONDARY = tuple(name for name in ALGORITHMS if ALGORITHMS.get(name).about.secondary)
@@ -92,7 +92,7 @@ def place(path: str) -> str:
 
 def name_of(cell: Cell) -> str:
     """Return a cell's name, which is its method followed by the details in its path."""
-    *parts, last = cell.name.removesuffix(TWIN).split("/")
+    *parts, last = cell.name.partition("@")[0].split("/")
     workload = [part for part in parts[1:2] if part in WORKLOADS]
     details = [words(one) for part in workload + parts[2:] for one in re.split("-(?=dir|bias|clients|shifted)", part)]
     method, _, variant = last.partition("-")
@@ -111,9 +111,7 @@ def names(cells: Mapping[str, Cell]) -> dict[str, str]:
 
     If two cells there would have the same name, the end of the path is added.
     """
-    found = {
-        path: name_of(cell) + f", {untuned(path.split('/')[0])}" * path.endswith(TWIN) for path, cell in cells.items()
-    }
+    found = {path: name_of(cell) + f", {column_of(path)}" * ("@" in path) for path, cell in cells.items()}
     often = Counter((place(path), name) for path, name in found.items())
     return {
         path: f"{name} ({path.split('/', 2)[-1]})" if often[place(path), name] > 1 else name

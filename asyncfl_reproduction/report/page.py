@@ -15,8 +15,7 @@ from PIL import Image as Pixels
 
 from asyncfl_lite import plots
 from asyncfl_reproduction.claims import VERDICTS
-from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.published import layout
+from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
     decided,
     figures_fedadt,
@@ -32,13 +31,15 @@ from asyncfl_reproduction.report.export import write_tables
 from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
 from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.forest import draw_forest
-from asyncfl_reproduction.report.names import FOOTNOTE, WORDS, marked, names, place, words
+from asyncfl_reproduction.report.names import FOOTNOTE, WORDS, marked, names, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
-from asyncfl_reproduction.report.searches import better_untuned, own_searches, searches
-from asyncfl_reproduction.report.tables import artefacts, background, beside, listed, was_run
+from asyncfl_reproduction.report.searches import own_searches, searches
+from asyncfl_reproduction.report.tables import background, beside, listed, was_run
 from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.written import count
 
+PANELS, LINES, PICTURES = 12, 12, 4
+"""Most panels of a picture of a user's own curves, most lines of a panel, and most pictures."""
 FIGURES: dict[tuple[str, str], PaperFigure] = {
     (figure.paper, figure.name): figure
     for module in (figures_fedecho, figures_fedrevive, figures_kuiper, figures_kuiper_parts, figures_fedadt)
@@ -108,9 +109,8 @@ class Page:
         if (forest := draw_forest(self.recorded.headlines)) is not None:
             display(picture(forest, "Twelve headlines as differences with their intervals, tuned and untuned"))
         display(summary.headlines_shown(self.recorded))
-        for listed_below in (summary.borrowed, summary.constant_answers):
-            if html := listed_below(self.recorded, self.names):
-                display(HTML(html))
+        if html := summary.constant_answers(self.recorded, self.names):
+            display(HTML(html))
 
     def stand_ins(self) -> None:
         """Show the tier's data and models, and the originals that they stand in for."""
@@ -207,12 +207,6 @@ class Page:
 
     def searches(self) -> None:
         """Show which settings were tried for each method, and which were best."""
-        said = (
-            "Each row is a search. All methods on a workload try the same number of combinations, and cells of the "
-            f"smoke and laptop tiers take the best. *{FIXED}*: only the clients' rate is searched, with a server rate "
-            "of 1 or of FedRevive's Table 4. FedAC and FADAS have the server rate of FedEcho's Table 8, scaled by the "
-            "number of steps."
-        )
         cells = list(self.recorded.cells.values())
         if (figure := draw_tries(tries(cells))) is not None:
             bought = (
@@ -220,18 +214,18 @@ class Page:
                 "have found after a number of tries, over all orders of its combinations, with the first seed only."
             )
             display(Markdown(bought), picture(figure, bought.replace("*", "")))
-            display(_searches_shown(own_searches(cells)))
-        display(Markdown(said), _searches_shown(searches()))
-        worse = better_untuned(self.recorded.measured)
-        if len(worse):
-            worse["cell"] = [f"{place(name)} · {self.names[name]}" for name in worse["cell"]]
-            worse["difference"] = worse["difference"].map(shown.with_signs)
             said = (
-                "**Choices that do not suit.** A search is made in one setting, and other cells take its choice. These "
-                "cells are clearly more than a point better at the fixed server rate than when tuned. A lead over one "
-                "of them in the tuned column says little."
+                "Each row is a search in one cell's place. All methods of a place try the same number of combinations. "
+                "A tuned cell takes the best of its place's searches. *server_rate*: the server's rate is fixed. "
+                "*printed*: FedBuff with equal weights and this server rate."
             )
-            display(Markdown(said), listed(worse, precision=1))
+            display(Markdown(said), _searches_shown(own_searches(cells)))
+        said = (
+            "The league's searches. All methods on a workload try the same number of combinations. *printed*: only the "
+            "clients' rate is searched, with a server rate of 1 or of FedRevive's Table 4. FedAC and FADAS have the "
+            "server rate of FedEcho's Table 8, scaled by the number of steps."
+        )
+        display(Markdown(said), _searches_shown(searches()))
 
     def ours(self) -> None:
         """Show our values for the settings that the papers do not print."""
@@ -246,13 +240,28 @@ class Page:
         display(listed(self.recorded.table()), HTML(summary.outdated(self.recorded)))
 
     def own_curves(self) -> None:
-        """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part."""
-        shown: dict[str, dict[str, str]] = {}
+        """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part.
+
+        The time that a picture takes grows with the square of its panels, and nobody reads a panel of a hundred lines.
+        So a large grid becomes several pictures, and panels beyond :data:`PICTURES` of them are not drawn.
+        """
+        groups: dict[str, list[str]] = {}
         for name in self.recorded.cells:
-            panel, _, line = name.rpartition("/")
-            shown.setdefault(panel, {})[line] = name
-        if (figure := draw_curves(self.recorded, shown)) is not None:
-            display(picture(figure, "Accuracy over virtual time, one line per cell"))
+            groups.setdefault(name.rpartition("/")[0], []).append(name)
+        panels = {
+            f"{title} ({begin + 1} to {min(begin + LINES, len(names))})" if len(names) > LINES else title: {
+                name.rpartition("/")[2]: name for name in names[begin : begin + LINES]
+            }
+            for title, names in groups.items()
+            for begin in range(0, len(names), LINES)
+        }
+        titles = list(panels)
+        for begin in range(0, min(len(titles), PANELS * PICTURES), PANELS):
+            own = {title: panels[title] for title in titles[begin : begin + PANELS]}
+            if (figure := draw_curves(self.recorded, own)) is not None:
+                display(picture(figure, "Accuracy over virtual time, one line per cell"))
+        if left := titles[PANELS * PICTURES :]:
+            display(Markdown(f"{count(len(left), 'more panel')} of curves, from `{left[0]}` on, are not drawn."))
 
     def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
         """Write every table of the report as CSV, Markdown and LaTeX, if a folder is given.
@@ -268,5 +277,4 @@ class Page:
 
 def _searches_shown(table: pd.DataFrame) -> Styler:
     """Return a table of searches that shows readable names of methods and columns."""
-    methods, columns = table["method"].map(marked), table["column"].replace("printed", FIXED)
-    return listed(table.assign(method=methods, column=columns), precision=1)
+    return listed(table.assign(method=table["method"].map(marked)), precision=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +17,13 @@ from asyncfl_reproduction.claims import CLAIMS, VERDICTS, Measured, check_all, t
 from asyncfl_reproduction.claims.base import KINDS, TRAINED, Checked
 from asyncfl_reproduction.claims.findings import Seeds
 from asyncfl_reproduction.claims.headlines import check_headlines
-from asyncfl_reproduction.claims.measured import ACCURACY
-from asyncfl_reproduction.grid.borrowed import borrowed
+from asyncfl_reproduction.claims.measured import ACCURACY, TUNED
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_reproduction.league.across import answer_questions
 from asyncfl_reproduction.places import field_in, tier_file
-from asyncfl_reproduction.verdicts import counted
+from asyncfl_reproduction.verdicts import counted, of_parts
 from asyncfl_reproduction.written import mean_text
 
 MISSING = "not run"
@@ -40,14 +40,12 @@ class Ours(NamedTuple):
             nothing in the package can measure it.
         mark: " (constant answer)", with the number of seeds, if runs behind it predict one class for every input.
         trained: False if most runs of a cell behind it do so.
-        borrowed: whether a cell behind it has rates that were searched elsewhere.
     """
 
     values: Seeds | None
     source: str = ""
     mark: str = ""
     trained: bool = True
-    borrowed: bool = False
 
 
 class Recorded:
@@ -97,10 +95,10 @@ class Recorded:
             for name, results in self.results.items()
         }
         curves = {name: [r.curve for r in results] for name, results in self.results.items()}
-        return Measured(summaries, curves, self.cells, borrowed(self.cells.values()))
+        return Measured(summaries, curves, self.cells)
 
     def in_column(self, column: str) -> Recorded:
-        """Return a copy with the measurements of one column, "tuned" or "printed"."""
+        """Return a copy with the measurements of one column, such as "tuned"; see :meth:`.Measured.column`."""
         other = copy.copy(self)
         other.measured, other.tables = self.measured.column(column), {}
         return other
@@ -156,17 +154,12 @@ class Recorded:
     @cached_property
     def checked(self) -> dict[str, list[Checked]]:
         """Every paper's claims with their findings in each column; some findings come from simulations run now."""
-        return {paper: check_all(self.measured, claims, self.searched) for paper, claims in CLAIMS.items()}
-
-    @cached_property
-    def searched(self) -> Measured | None:
-        """The results of tier ``fair``, where every cell has its own search, if this tier is ``laptop``; else None."""
-        return Recorded(tier_file("fair"), self._runs, self._kept).measured if self.tier == "laptop" else None
+        return {paper: check_all(self.measured, claims) for paper, claims in CLAIMS.items()}
 
     @cached_property
     def headlines(self) -> pd.DataFrame:
         """The headlines with their intervals; see :func:`.check_headlines`."""
-        return check_headlines(self.measured, self.searched)
+        return check_headlines(self.measured)
 
     def claims(self, paper: str) -> pd.DataFrame:
         """Return one row per claim of a paper; see :func:`.table_of_claims`."""
@@ -193,9 +186,10 @@ class Recorded:
         return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
 
     def trained_in_words(self) -> str:
-        """Describe how many trained claims have each verdict when every method is tuned."""
-        claims = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
-        return counted(claims.loc[claims["kind"] == TRAINED, "ours"].value_counts())
+        """Describe how many trained claims, and which share of their parts, have each verdict, every method tuned."""
+        tuned = [one.finding for found in self.checked.values() for one in found
+                 if one.claim.kind == TRAINED and one.column == TUNED]  # fmt: skip
+        return f"{counted(Counter(one.verdict for one in tuned))} {of_parts(one.verdicts for one in tuned)}"
 
     @cached_property
     def league(self) -> Recorded:

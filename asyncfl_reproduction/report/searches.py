@@ -1,4 +1,4 @@
-"""Tables of the searches for methods' settings, and of cells that are better without tuning."""
+"""Tables of the searches for methods' settings."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_reproduction.claims.measured import ACCURACY, Measured
-from asyncfl_reproduction.grid.cells import TWIN, Cell
-from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.statistics import EQUAL_POINTS
-from asyncfl_reproduction.tuning.choices import chosen_for
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.tuning.choices import best_in
 from asyncfl_reproduction.tuning.grids import study_of
 from asyncfl_reproduction.tuning.halving import edges
 from asyncfl_reproduction.tuning.outcomes import METRIC, kept_in, of_cells, of_studies, rows_of
 from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words
-from asyncfl_reproduction.verdicts import HOLDS
-from asyncfl_reproduction.written import interval_text
 
 COLUMNS = [
     "study",
@@ -42,7 +37,7 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
         folder: folder of records; the package's own if None.
 
     Returns:
-        study, method, column ("tuned" or "printed"), combinations and runs (how many were tried), best (settings of the
+        study, method, column, combinations and runs (how many were tried), best (settings of the
         best combination), on an edge (options whose best value is the smallest or largest tried), accuracy % (of the
         best combination: mean over seeds of the last five tests), worst % (of the worst combination; "diverged" if any
         run diverged), CPU minutes.
@@ -60,10 +55,11 @@ def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFr
     """Return one row per finished search of a single cell, in the form of :func:`searches`."""
     rows = []
     for cell in cells:
-        best = chosen_for(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None
-        if best is not None:
+        found = best_in(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None
+        if found is not None:
+            best = json.loads(found[0])
             table = pd.DataFrame(rows_of(of_cells(cell.tier, cell.name, folder), cell.name))
-            method = cell.name.rpartition("/")[2].removesuffix(TWIN)
+            method = cell.name.rpartition("/")[2].partition("@")[0]
             tried = [json.loads(point) for point in table["point"].unique()]
             grid = {option: _in_order({point[option] for point in tried}) for option in best}
             on_edge = edges(cell.search, grid, best)
@@ -88,24 +84,3 @@ def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str
         "diverged" if means.isna().any() else round(means.min(), 1),
         round(table["cpu_seconds"].sum() / 60, 1),
     ]
-
-
-def better_untuned(measured: Measured) -> pd.DataFrame:
-    """Return the cells that are clearly more than a point better at the fixed server rate than when tuned.
-
-    A search is made in one setting, and other cells take its choice. Cells that this choice does not suit are listed
-    here; a lead over such a cell in the column "tuned" says little.
-
-    Returns:
-        One row per cell, the worst first: cell, tuned % and :data:`.FIXED` % (mean accuracies), difference (tuned minus
-        the other, in points, with its interval and seeds).
-    """
-    rows = []
-    for cell in measured.twins:
-        found = measured.above(cell + TWIN, cell, EQUAL_POINTS)
-        if found.verdict == HOLDS and found.contrast is not None:
-            more = found.contrast
-            less = more._replace(mean=-more.mean, low=-more.high, high=-more.low)
-            means = [100 * measured.summaries[name][ACCURACY].mean() for name in (cell, cell + TWIN)]
-            rows.append((less.mean, [cell, *means, interval_text(less)]))
-    return pd.DataFrame([row for _, row in sorted(rows)], columns=["cell", "tuned %", f"{FIXED} %", "difference"])

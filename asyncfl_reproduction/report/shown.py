@@ -5,6 +5,7 @@ The tooltip of a number or a name is the path of its cell.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 
@@ -36,6 +37,8 @@ RECORDED = "laptop tier, recorded"
 """Header of the column with the laptop tier's verdicts."""
 SHOWN_AT_ONCE = 4
 """Number of parts of an answer that are shown; the others are folded."""
+PARTS_COUNTED = re.compile(r"(\d+ of )?\d+ parts?( run)?: ")
+"""Beginning of a finding that counts a claim's parts."""
 NARROW = 8
 """Number of columns above which a number may be wrapped before its deviation."""
 
@@ -164,7 +167,7 @@ def _finding(verdict: str, detail: str, names: Names) -> str:
     first, *rest = with_signs(in_names(detail, names)).split("; ")
     if not rest:
         return f"<b>{escape(verdict)}</b><br>{escape(first)}"
-    said, listed = (first, rest) if "comparisons run" in first else ("", [first, *rest])
+    said, listed = (first, rest) if PARTS_COUNTED.match(first) else ("", [first, *rest])
     return f"<b>{escape(verdict)}</b><br>{escape(said)}" + folded("in detail", as_list(listed))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -12,7 +11,6 @@ from pandas.io.formats.style import Styler
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_reproduction.claims import CLAIMS, VERDICTS
-from asyncfl_reproduction.grid.borrowed import borrowed_from
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.names import marked, place, words
@@ -168,25 +166,13 @@ def _cells(table: pd.DataFrame, names: Mapping[str, str]) -> str:
 
 def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
     """Return, as folded HTML, the cells with runs that predict one class for everything; empty if there are none."""
-    own = replace(recorded.measured, borrowed=())
-    marks = {path: own.mark(path) for path in recorded.results}
+    marks = {path: recorded.measured.mark(path) for path in recorded.results}
     marked = [f"{place(path)}: {names[path]}{mark}" for path, mark in marks.items() if mark]
     if not marked:
         return ""
     line = f"{len(marked)} of {len(recorded.results)} cells predict one class for everything, with some seeds or all"
-    why = "<p>Claims that rest on a cell most of whose runs do so are not decided, because it did not train.</p>"
+    why = "<p>Claims that rest on a cell most of whose runs do so are open, because it did not train.</p>"
     return folded(line, why + as_list(marked))
-
-
-def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
-    """Return, as folded HTML, the recorded cells with borrowed rates, and the settings in which the search differed."""
-    there = [path for path in recorded.results if path in recorded.measured.borrowed]
-    of = {path: ", ".join(borrowed_from(recorded.cells[path])) for path in there}
-    lines = [f"{place(path)}: {names[path]} ({of[path]})" for path in there]
-    if not lines:
-        return ""
-    line = f"{len(lines)} of {len(recorded.results)} cells have borrowed rates, searched where these settings differ"
-    return folded(line, "<p>Claims that rest on one of them are not decided.</p>" + as_list(lines))
 
 
 def outdated(recorded: Recorded) -> str:

@@ -11,29 +11,22 @@ from pandas.io.formats.style import Styler
 
 from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_reproduction.claims.findings import by_seed
-from asyncfl_reproduction.claims.measured import PRINTED, TUNED
-from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.claims.measured import AT_FIXED_RATE, TUNED
+from asyncfl_reproduction.grid.cells import SERVER_RATE
 from asyncfl_reproduction.grid.columns import FIXED, untuned
-from asyncfl_reproduction.home import PAPERS
 from asyncfl_reproduction.published import layout, published
 from asyncfl_reproduction.report.metrics import MEASURES, cells_behind, measure
 from asyncfl_reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_SHARE, FEWEST_SEEDS, contrast, deviation
-from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
+from asyncfl_reproduction.verdicts import HOLDS, OPEN, REVERSED
 
 PAPER, OURS = "paper", "ours"
 PARTS = ("verdict", "cell", "seeds")
 EQUAL = {"%": 100 * EQUAL_POINTS, "percentage points": 100 * EQUAL_POINTS, "fraction": EQUAL_POINTS}
-"""Unit of accuracies -> difference below which two of them are level."""
+"""Unit of accuracies -> difference below which two of them are equivalent."""
 
 LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
 """Style of tables of texts."""
-
-
-def artefacts(paper: str) -> list[str]:
-    """Return the names of a paper's tables, figures and texts that have printed numbers, in the recorded order."""
-    table = pd.read_csv(PAPERS / "results.csv", usecols=["paper", "artefact"])
-    return list(dict.fromkeys(table.loc[table["paper"] == paper, "artefact"]))
 
 
 def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
@@ -44,7 +37,7 @@ def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
         ``metric``, ``unit`` and ``paper``. Then come four columns for our number: ``ours`` (the number as text),
         ``verdict`` (whether it is on the printed side of the reference row, or of zero for a gain; empty if there is
         nothing to compare), ``cell`` (its source) and ``seeds`` (their number). The same four columns follow for
-        :data:`.FIXED`; they are empty if no cell behind a number has a twin with fixed server settings. Our number is
+        :data:`.FIXED`; they are empty if no cell behind a number has a twin with a fixed server rate. Our number is
         "not run" if there is none, and "not measured" if there cannot be one.
     """
     if (paper, artefact) not in recorded.tables:
@@ -59,7 +52,7 @@ def _beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
     table = printed[varying].fillna("").assign(metric=printed["metric"], unit=printed["unit"])
     table["paper"] = [printed_text(row) for _, row in printed.iterrows()]
     twins = recorded.measured.twins
-    for line, column in ((OURS, TUNED), (FIXED, PRINTED)):
+    for line, column in ((OURS, TUNED), (FIXED, AT_FIXED_RATE)):
         chosen = recorded.in_column(column)
         found = [measure(chosen, row) for _, row in printed.iterrows()]
         numbers = pd.DataFrame(
@@ -87,9 +80,9 @@ def part(line: str, what: str) -> str:
 
 
 def _as_twins(source: str, twins: set[str]) -> str:
-    """Return a number's source, with each cell in ``twins`` replaced by its twin at fixed server settings."""
+    """Return a number's source, with each cell in ``twins`` replaced by its twin at a fixed server rate."""
     return " ".join(
-        re.sub("^[^,]+", lambda cell: cell[0] + TWIN * (cell[0] in twins), one) for one in source.split(" ")
+        re.sub("^[^,]+", lambda cell: cell[0] + SERVER_RATE * (cell[0] in twins), one) for one in source.split(" ")
     )
 
 
@@ -157,31 +150,29 @@ def _gain(row: Mapping[str, object], ours: Ours) -> str:
 def _same_side(
     printed: float, ours: Ours, printed_reference: float, reference: Ours, bound: float | None = None
 ) -> str:
-    """Return the verdict on our number against the reference: level, on the printed side, or on the other side.
+    """Return the verdict on our number against the reference: equivalent, on the printed side, or on the other.
 
-    A difference within ± ``bound`` is level; times, which have no bound, are level within 5 % of the reference. If most
-    runs of either side predict one class for every input, the verdict is ``did not train``
-    (:meth:`Measured.is_constant`). A printed NaN is a target that was never reached. Numbers that were simulated
-    without training are judged without an interval, because they have no spread over seeds.
+    Numbers are equivalent within ± ``bound``, and times, which have no bound, within 5 % of the reference. If most runs
+    of either side predict one class for every input, the verdict is ``open`` (:meth:`Measured.is_constant`). A printed
+    NaN is a target that was never reached. Numbers that were simulated without training are judged without an interval,
+    because they have no spread over seeds.
     """
     if ours.values is None or reference.values is None:
         return ""
     expected = np.nan_to_num(printed, nan=np.inf) - np.nan_to_num(printed_reference, nan=np.inf)
     if np.isnan(expected) or expected == 0:
         return ""
-    if ours.borrowed or reference.borrowed:
-        return BORROWED
     if not (ours.trained and reference.trained):
-        return DID_NOT_TRAIN
+        return OPEN
     if any(one.source.startswith("simulated") for one in (ours, reference)):
         difference = ours.values.mean() - reference.values.mean()
-        return UNDECIDED if difference == 0 else HOLDS if difference * expected > 0 else REVERSED
+        return OPEN if difference == 0 else HOLDS if difference * expected > 0 else REVERSED
     both = pd.concat([by_seed(ours.values), by_seed(reference.values)], axis=1, join="inner")
     seeds, (values, others) = len(both), both.to_numpy().T
     never = np.isinf(values), np.isinf(others)
     if never[0].any() or never[1].any():
         whole = seeds >= FEWEST_SEEDS and never[0].all() != never[1].all() and not (never[0] & never[1]).any()
-        return UNDECIDED if not whole else HOLDS if never[0].all() == (expected > 0) else REVERSED
+        return OPEN if not whole else HOLDS if never[0].all() == (expected > 0) else REVERSED
     bound = EQUAL_SHARE * abs(float(others.mean())) if bound is None else bound
     return contrast(np.sign(expected) * (values - others), "", equal=bound or None).verdict
 

@@ -9,19 +9,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
-from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.cells import SERVER_RATE, TWIN
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.home import RESULTS
 from asyncfl_reproduction.parquet import read_table
-from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.statistics import contrast
 from asyncfl_reproduction.tuning.outcomes import METRIC
 
 MARKS = {"stand-in": "o", "real data": "s", "the paper's own cell": "^"}
 """Kind of evidence -> its mark."""
 STAND_IN, REAL, EXACT = MARKS
-TIERS = {STAND_IN: ("fair", "laptop"), REAL: ("real",), EXACT: ("paper",)}
-"""Kind of evidence -> where it is recorded; the first tier that has both cells counts."""
+TIERS = {STAND_IN: "laptop", REAL: "real", EXACT: "paper"}
+"""Kind of evidence -> the tier in which it is recorded."""
 RATES = ("fedbuff", *(f"fedbuff-rate{rate}" for rate in (0.3, 0.1, 0.03, 0.01)))
 """FedBuff at the server rates 1, 0.3, 0.1, 0.03 and 0.01, where a paper's own cell was run."""
 WIDEST = 30.0
@@ -44,6 +43,11 @@ class Lead(NamedTuple):
     kind: str
     ours: str
     fedbuff: str
+
+    @property
+    def no_rate(self) -> bool:
+        """Whether the method's server has no rate, or its best one is 1, so that its tuned cell stands for it."""
+        return self.ours.rpartition("/")[2] in ("kuiper", "fedadt") or self.ours.startswith("real/")
 
 
 def _at(place: str, method: str) -> tuple[str, str]:
@@ -69,21 +73,24 @@ LEADS = (
 
 
 def _by_seed(kind: str, cells: list[str], folder: Path) -> list[pd.Series] | None:
-    """Return several cells' accuracies by seed from the first tier that has all of them."""
-    tier = first_tier(cells, TIERS[kind], folder)
-    if tier is None:
+    """Return several cells' accuracies by seed, or None if not all are recorded."""
+    path = folder / TIERS[kind] / cells[0].split("/")[0] / RUNS
+    runs = read_table(path).set_index("cell") if path.exists() else pd.DataFrame()
+    if not set(cells) <= set(runs.index):
         return None
-    runs = read_table(folder / tier / cells[0].split("/")[0] / RUNS).set_index("cell")
     return [runs.loc[[cell]].set_index("seed")[METRIC] for cell in cells]
 
 
 def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:
     """Return the method's accuracy minus FedBuff's, seed by seed; None if it is not recorded.
 
-    In a paper's own cell, FedBuff's tuned rate is the one in :data:`RATES` that is best with the first seed.
+    If it is not tuned, FedBuff is plain, and the method has the same server rate, or its tuned cell if it has no server
+    rate. In a paper's own cell, FedBuff's tuned rate is the one in :data:`RATES` that is best with the first seed.
     """
     if lead.kind != EXACT:
-        found = _by_seed(lead.kind, [cell + TWIN * (not tuned) for cell in (lead.ours, lead.fedbuff)], folder)
+        own = [lead.ours] if tuned else [lead.ours + SERVER_RATE, *[lead.ours] * lead.no_rate]
+        others = lead.fedbuff + TWIN * (not tuned)
+        found = next((one for cell in own if (one := _by_seed(lead.kind, [cell, others], folder))), None)
         return None if found is None else (found[0] - found[1]).dropna()
     place = lead.fedbuff.rpartition("/")[0]
     names = RATES if tuned else RATES[:1]
@@ -95,14 +102,14 @@ def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:
 
 
 def together(folder: Path | None = None) -> pd.DataFrame:
-    """Return every lead that is recorded, at FedBuff's server rate of 1 and tuned.
+    """Return every lead that is recorded, beside plain FedBuff at a server rate of 1 and tuned.
 
     Args:
         folder: folder of records; the package's own if None.
 
     Returns:
-        Up to two rows for each lead, one at rate 1 and one tuned. The columns are the fields of :class:`Lead`,
-        ``tuned``, ``method``, ``mean``, ``low`` and ``high`` (in points), and ``seeds``.
+        Up to two rows for each lead, one beside plain FedBuff and one tuned. The columns are the fields of
+        :class:`Lead`, ``tuned``, ``method``, ``mean``, ``low`` and ``high`` (in points), and ``seeds``.
     """
     rows = []
     for lead in LEADS:
@@ -117,7 +124,7 @@ def together(folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_together(table: pd.DataFrame) -> Figure:
-    """Draw each lead: a bar for the paper's own, a hollow mark for ours at rate 1, and a filled one for ours tuned.
+    """Draw each lead: a bar for the paper's, a hollow mark for ours beside plain FedBuff, a filled one for ours tuned.
 
     Args:
         table: the table from :func:`together`.
@@ -149,7 +156,10 @@ def draw_together(table: pd.DataFrame) -> Figure:
     axis.set_xlabel("points of accuracy above FedBuff; grey: within a point")
     marks = [axis.plot([], [], color="0.2", linewidth=3, label="printed in the paper")[0]]
     for kind in dict.fromkeys(table["kind"]):
-        for face, how in (("white", "rate 1"), ("0.35", f"best of {len(RATES)} rates" if kind == EXACT else "tuned")):
+        for face, how in (
+            ("white", "plain FedBuff"),
+            ("0.35", f"best of {len(RATES)} rates" if kind == EXACT else "tuned"),
+        ):
             marks += axis.plot(
                 [], [], MARKS[kind], color="0.35", markerfacecolor=face, linestyle="", label=f"{kind}, {how}"
             )

@@ -1,4 +1,4 @@
-"""Twelve checks of theory, T1 to T12: printed statements of the papers, and invariants of this package.
+"""Fifteen checks of theory, T1 to T15: printed statements of the papers, and invariants of this package.
 
 A check is a function without arguments that returns a :class:`Check`: the statement in other words with its equation
 number, numbers with their bounds, and a verdict that follows from them. Wherever a method is involved, the package's
@@ -18,10 +18,11 @@ import pandas as pd
 from asyncfl_reproduction.theory.fedecho_buffer import check_t3
 from asyncfl_reproduction.theory.fedecho_gradients import check_t1, check_t2
 from asyncfl_reproduction.theory.fedecho_lemmas import check_t4, check_t5
-from asyncfl_reproduction.theory.fedecho_rate import check_t6
+from asyncfl_reproduction.theory.fedecho_rate import check_t6, check_t13
 from asyncfl_reproduction.theory.fedrevive import check_t11
 from asyncfl_reproduction.theory.invariants import check_t12
 from asyncfl_reproduction.theory.kuiper import check_t7, check_t8, check_t9, check_t10
+from asyncfl_reproduction.theory.kuiper_guarantee import check_t14, check_t15
 from asyncfl_reproduction.theory.results import (
     CONDITION,
     FALSE,
@@ -47,6 +48,9 @@ CHECKS: dict[str, Callable[[], Check]] = {
     "T10": check_t10,
     "T11": check_t11,
     "T12": check_t12,
+    "T13": check_t13,
+    "T14": check_t14,
+    "T15": check_t15,
 }
 """Every check, by its number."""
 

@@ -1,4 +1,4 @@
-"""Check T6, which tests the rate T^-1/2 in FedEcho's Theorem 4.5 (Eq. 5), with and without its assumptions."""
+"""Checks T6 and T13: FedEcho's Theorem 4.5 (rate T^-1/2), with and without its assumptions, and Remark 4.6 (M^-1/2)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_reproduction.theory.beds import context, race, spread, started, train
 from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, Case, Check, slope
 
+RATE = -0.5
+"""The theorem's exponent of T and of M."""
 LENGTHS = (250, 1000, 4000, 16000)
 """T, the lengths of runs in versions."""
 
@@ -225,27 +227,24 @@ def check_t6(means: pd.DataFrame | None = None) -> Check:
             time.
 
     Returns:
-        Slopes of log mean squared gradient over log T from the second length on (-½ is the rate). Slopes with other M,
-        with other staleness, and over M, for which a steeper fall satisfies the bound, too. The effect of random
-        teachers. The models to which two clients with speeds 10:1 lead FedBuff and CA²FL (0 is the optimum, 9/11 the
-        mean over arrivals).
+        Slopes of log mean squared gradient over log T from the second length on (-½ is the rate). Slopes with other M
+        and with other staleness, for which a steeper fall satisfies the bound, too. The effect of random teachers. The
+        models to which two clients with speeds 10:1 lead FedBuff and CA²FL (0 is the optimum, 9/11 the mean over
+        arrivals).
     """
     means = mean_gradients() if means is None else means
     uniform, skewed = means[1.0], means[10.0]
     varied, rest = varied_means(), means.index[1:]
     effect, constant_effect = (random_teachers_effect(shrinking=shrinking) for shrinking in (True, False))
-    sizes, longest = (1, 4, 16), SHORTER[-1]
-    by_size = slope(sizes, [varied[f"M = {size}"][longest] for size in sizes])
     far = mean_gradients((1000,), (1.0,), fleet=Fleet(oldest=100))[1.0][1000]
     cases = [
-        Case(AS_PRINTED, "uniform arrivals: slope", slope(rest, uniform[rest]), "=", -0.5, 0.07),
+        Case(AS_PRINTED, "uniform arrivals: slope", slope(rest, uniform[rest]), "=", RATE, 0.07),
         *(
-            Case(AS_PRINTED, f"uniform arrivals, {name}: slope", slope(SHORTER, varied[name]), "<=", -0.5, 0.07)
+            Case(AS_PRINTED, f"uniform arrivals, {name}: slope", slope(SHORTER, varied[name]), "<=", RATE, 0.07)
             for name in VARIED
         ),
-        Case(AS_PRINTED, f"uniform arrivals, T = {longest}: slope over M = 1, 4, 16", by_size, "<=", -0.5, 0.07),
-        Case(AS_PRINTED, "random teachers: their effect at T = 200 over that at T = 50", effect, "<=", 0.5),
-        Case(ASIDE, "random teachers, η_d as at T = 50: the same", constant_effect, "<=", 0.5),
+        Case(AS_PRINTED, "random teachers: their effect at T = 200 over that at T = 50", effect, "<=", 4**RATE),
+        Case(ASIDE, "random teachers, η_d as at T = 50: the same", constant_effect, "<=", 4**RATE),
         Case(ASIDE, "staleness up to 100, T = 1000: mean squared gradient, 4 at the start", far, "<=", 4.0),
         *(
             Case(ASIDE, f"arrivals: half of the clients 10 times as likely, T = {t}", skewed[t], "<=", uniform[t])
@@ -267,6 +266,36 @@ def check_t6(means: pd.DataFrame | None = None) -> Check:
         repair="CA²FL's cache removes the floor; the theorem is no evidence for distillation, since random teachers "
         "leave the rate as it is; how large T must be beside the staleness is not printed: with staleness up to 100 "
         "the model runs away at T = 1000",
+    )
+
+
+def check_t13() -> Check:
+    """Check T13, FedEcho's Remark 4.6: for T large enough the rate is O(1/√(TM)), in T and in M.
+
+    Returns:
+        Slopes of log mean squared gradient over log M at two T, and the gain from M at an equal number of updates.
+    """
+    varied, sizes = varied_means(), (1, 4, 16)
+    short, long = ({size: varied[f"M = {size}"][length] for size in sizes} for length in SHORTER)
+    over_size = [slope(sizes, [means[size] for size in sizes]) for means in (long, short)]
+    over_length = [slope(SHORTER, [short[size], long[size]]) for size in sizes]
+    return Check(
+        "T13",
+        "FedEcho",
+        "Remark 4.6",
+        "For T large enough the mean squared gradient falls as (T M)^-1/2, with both the versions and the buffer size.",
+        (
+            Case(AS_PRINTED, "T = 1000: slope over M = 1, 4, 16", over_size[0], "<=", RATE, 0.07),
+            *(
+                Case(AS_PRINTED, f"M = {size}: slope over T = 250, 1000", one, "<=", RATE, 0.07)
+                for size, one in zip(sizes, over_length, strict=True)
+            ),
+            Case(ASIDE, "T = 250: slope over M = 1, 4, 16", over_size[1], "<=", RATE, 0.07),
+            Case(ASIDE, "4,000 updates: M = 16 in place of M = 4", short[16] / long[4], "<=", 1.0),
+        ),
+        counterexample="none for T large enough; at T = 250 a buffer of 16 is no better than one of 1",
+        repair="say how large: terms in 1/T have no M, so T must grow with M. A version takes M updates, and "
+        "(T M)^-1/2 is the same for the same number of updates: a larger buffer saves versions, not work",
     )
 
 

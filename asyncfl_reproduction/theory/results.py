@@ -14,7 +14,7 @@ from asyncfl_lite.base.errors import ConfigError
 HOLDS = "holds"
 CONDITION = "holds under an unprinted condition"
 FALSE = "false"
-STATES = {HOLDS: "holds", CONDITION: "undecided", FALSE: "fails"}
+STATES = {HOLDS: "holds", CONDITION: "open", FALSE: "fails"}
 """Verdict -> the state that gives its colour in the report: green, yellow, red."""
 
 AS_PRINTED = "as printed"
@@ -53,13 +53,24 @@ class Case:
             return abs(gap) <= self.tolerance
         return gap <= self.tolerance if self.relation == "<=" else gap >= -self.tolerance
 
+    @property
+    def used(self) -> float:
+        """Share of the bound that the number reaches: 1 is tight, and an equation that holds leaves nothing unused.
+
+        It is NaN where there is no share: for an equation that fails, or a bound that is not positive.
+        """
+        if self.relation == "=":
+            return 1.0 if self.holds else math.nan
+        part, whole = (self.measured, self.bound) if self.relation == "<=" else (self.bound, self.measured)
+        return part / whole if whole > 0 else math.nan
+
 
 @dataclass(frozen=True)
 class Check:
     """A printed statement, the cases in which it was tested, and the verdict.
 
     Attributes:
-        id: ``T1`` to ``T12``.
+        id: ``T1`` to ``T15``.
         paper: FedEcho, KUIPER or FedRevive; or the package, for the invariants of its own engine.
         where: equation, lemma or assumption.
         statement: the printed statement in other words.
@@ -108,6 +119,17 @@ class Check:
         """The number that the statement gives in the decisive case."""
         return self.decisive.bound
 
+    @property
+    def used(self) -> float:
+        """Share of its bound that the statement uses in the tightest case of those that the verdict accepts.
+
+        At 0.1 the bound is ten times as large as anything tried here, so these cases do not tell whether a bound
+        between the two would hold as well.
+        """
+        kinds = {HOLDS: (AS_PRINTED,), CONDITION: (AS_PRINTED, CONDITIONED), FALSE: (REPAIRED,)}[self.verdict]
+        shares = [case.used for case in self.cases if case.kind in kinds and case.holds]
+        return max((share for share in shares if share == share), default=math.nan)
+
     def of(self, kind: str) -> list[Case]:
         """Return the cases of one kind."""
         return [case for case in self.cases if case.kind == kind]
@@ -126,23 +148,27 @@ class Check:
 
 
 def as_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one row per check, with the printed statement, its source, the verdict and the decisive case's numbers."""
+    """Return one row per check: statement, source, verdict, the decisive case's numbers, and the share of the bound.
+
+    The share, ``used``, is that of the tightest case of those that the verdict accepts (:attr:`Check.used`).
+    """
     rows = [
-        (c.id, c.paper, c.where, c.statement, c.verdict, c.decisive.what, c.measured, c.decisive.relation, c.bound)
+        (c.id, c.paper, c.where, c.statement, c.verdict, c.used, c.decisive.what)
+        + (c.measured, c.decisive.relation, c.bound)
         for c in checks
     ]
-    names = ["check", "paper", "where", "statement", "verdict", "decided by", "measured", "should be", "bound"]
+    names = ["check", "paper", "where", "statement", "verdict", "used", "decided by", "measured", "should be", "bound"]
     return pd.DataFrame(rows, columns=names)
 
 
 def cases_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one row per case: kind, setting, measured and expected number, and whether they agree."""
+    """Return one row per case: kind, setting, measured and expected number, whether they agree, and the share used."""
     rows = [
-        (check.id, case.kind, case.what, case.measured, case.relation, case.bound, case.holds)
+        (check.id, case.kind, case.what, case.measured, case.relation, case.bound, case.holds, case.used)
         for check in checks
         for case in check.cases
     ]
-    return pd.DataFrame(rows, columns=["check", "kind", "setting", "measured", "should be", "bound", "holds"])
+    return pd.DataFrame(rows, columns=["check", "kind", "setting", "measured", "should be", "bound", "holds", "used"])
 
 
 def slope(lengths: Iterable[float], values: Iterable[float]) -> float:

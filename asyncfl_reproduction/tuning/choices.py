@@ -3,33 +3,70 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from math import isnan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from asyncfl_reproduction.tuning.grids import ColumnOfGrids, Searched, read_grids
+from asyncfl_reproduction.tuning.grids import Searched, read_grids
 from asyncfl_reproduction.tuning.outcomes import METRIC, of_cells, rows_of
 
+OTHERS = {"printed": "@printed", "server_rate": "@server-rate"}
+"""Columns whose searches can choose a tuned cell's settings, too, with the endings of their cells' names."""
+Scores = dict[str, dict[int, float]]
+"""Combination, as JSON -> seed -> accuracy."""
 
-def choice_of(rows: Iterable[Mapping[str, Any]], file: ColumnOfGrids) -> dict[str, Any] | None:
-    """Return the best combination from a search's rows, or None if the search has not ended.
+
+def best_in(tier: str, cell: str, column: Searched = "tuned", folder: Path | None = None) -> tuple[str, Scores] | None:
+    """Return the best combination of a search, and all its scores; None if the search has not ended.
 
     A search has ended when as many combinations as the last stage keeps have been run with all seeds. The best of these
-    has the highest mean.
+    has the highest mean; a combination with a run that diverged comes last.
+
+    Args:
+        tier: the cell's tier.
+        cell: the cell's name, with its column's ending.
+        column: the cell's column.
+        folder: folder of records; the package's own if None.
     """
+    file = getattr(read_grids(), column)
+    scores: Scores = {}
+    for row in rows_of(of_cells(tier, cell, folder), cell):
+        scores.setdefault(row["point"], {})[row["seed"]] = row[METRIC]
     seeds = len(file.seeds) + sum(len(stage.seeds) for stage in file.stages)
-    accuracies: dict[str, list[float]] = {}
-    for row in rows:
-        accuracies.setdefault(row["point"], []).append(row[METRIC])
-    means = {point: fmean(values) for point, values in accuracies.items() if len(values) == seeds}
-    if len(means) < (file.stages[-1].keep if file.stages else file.tries):
+    whole = {point: _mean(values.values()) for point, values in scores.items() if len(values) == seeds}
+    if len(whole) < (file.stages[-1].keep if file.stages else file.tries):
         return None
-    return json.loads(max(means, key=lambda point: -1.0 if isnan(means[point]) else means[point]))
+    return max(whole, key=whole.__getitem__), scores
 
 
 def chosen_for(tier: str, cell: str, column: Searched = "tuned", folder: Path | None = None) -> dict[str, Any] | None:
-    """Return the best combination of a cell's own search in a column, or None if the search has not ended."""
-    rows = rows_of(of_cells(tier, cell, folder), cell)
-    return choice_of(rows, getattr(read_grids(), column)) if rows else None
+    """Return the settings that a cell takes, or None if its search has not ended.
+
+    A tuned cell takes the best combination of all recorded searches of its place, also of those in which something was
+    fixed, because these lie in the same space and tried more client rates. Another search's best combination is taken
+    if it is better than every combination of the cell's own search on the seeds that both were run with.
+
+    Args:
+        tier, cell, column, folder: as for :func:`best_in`.
+    """
+    best = best_in(tier, cell, column, folder)
+    for other, ending in OTHERS.items() if best is not None and column == "tuned" else ():
+        rival = best_in(tier, cell + ending, other, folder)
+        if rival is not None:
+            seeds = best[1][best[0]].keys() & rival[1][rival[0]].keys()
+            if _best_on(seeds, rival[1]) > _best_on(seeds, best[1]):
+                best = rival
+    return None if best is None else json.loads(best[0])
+
+
+def _best_on(seeds: Collection[int], scores: Scores) -> float:
+    """Return the highest mean accuracy of a combination on these seeds."""
+    return max((_mean(of[seed] for seed in seeds) for of in scores.values() if of.keys() >= seeds), default=-1.0)
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Return the mean accuracy; −1 if a run diverged."""
+    mean = fmean(values)
+    return -1.0 if isnan(mean) else mean

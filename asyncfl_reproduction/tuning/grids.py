@@ -14,12 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
-from asyncfl_reproduction.grid.families import Seeds, merged
+from asyncfl_reproduction.grid.families import Seeds, are_different, merged
 from asyncfl_reproduction.grid.yaml_files import read_yaml
 from asyncfl_reproduction.home import CELLS
 from asyncfl_reproduction.tuning.tuned import nested
@@ -49,6 +49,14 @@ class ColumnOfGrids(Settings):
     stages: list[Stage]
     grids: dict[str, dict[str, Grid]] = Field(min_length=1)
     """Name of a set -> method -> its grid."""
+
+    @model_validator(mode="after")
+    def _different_seeds(self) -> ColumnOfGrids:
+        """Raise an error for a seed that a stage repeats, because it would count twice."""
+        seeds = [*self.seeds, *(seed for stage in self.stages for seed in stage.seeds)]
+        if not are_different(seeds):
+            raise ValueError(f"stages: must have other seeds than the stages before, got {seeds}")
+        return self
 
 
 class GridsFile(Settings):
@@ -117,7 +125,7 @@ def _read(path: Path, _: int) -> GridsFile:
         for name, methods in column.grids.items():
             for method, grid in methods.items():
                 tries = math.prod(map(len, grid.values()))
-                if tries != column.tries or any(len(values) != len(set(map(str, values))) for values in grid.values()):
+                if tries != column.tries or not all(map(are_different, grid.values())):
                     raise ConfigError(
                         f"{path}: {name}/{method}: must be {column.tries} different combinations, got {tries}"
                     )

@@ -18,7 +18,7 @@ from typing import Any
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.grid.cells import Cell
-from asyncfl_reproduction.tuning.choices import chosen_for
+from asyncfl_reproduction.tuning.choices import OTHERS, chosen_for
 from asyncfl_reproduction.tuning.grids import Grid, OwnSearch
 from asyncfl_reproduction.tuning.outcomes import METRIC, keep, of_cells, rows_of
 from asyncfl_reproduction.tuning.search import AT_ONCE, Known, results_of, row_of, still_known
@@ -29,7 +29,9 @@ Point = dict[str, Any]
 """A combination: option -> value."""
 
 
-def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Callable[[str], None] = print) -> Point:
+def carry_out(
+    tier: str, search: OwnSearch, folder: Path | None = None, say: Callable[[str], None] = print, beyond: int = 0
+) -> Point:
     """Run a search, or the rest of an interrupted one, and return its best combination.
 
     Args:
@@ -37,6 +39,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
         search: the search.
         folder: folder of records; the package's own if None.
         say: called with a line at the end.
+        beyond: number of values to try beyond each edge on which the best combination lies at the end.
     """
     path = of_cells(tier, search.cell, folder)
     own = still_known(rows_of(path, search.cell), search)
@@ -63,13 +66,16 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
 
     seeds, points = list(search.seeds), points_of(search.grid)
     run(points, seeds)
-    points = points_of(grown(search, ranked(points)))
+    grid = grown(search, ranked(points))
+    points = points_of(grid)
     run(points, seeds)
     tries = len(points)
     for stage in search.stages:
         points = ranked(points)[: stage.keep]
         run(points, stage.seeds)
         seeds += stage.seeds
+    points += _further(search, grid, ranked(points)[0], beyond)
+    run(points, seeds)
     keep(path, search.cell, [known[key] for key in used])
     best = ranked(points)[0]
     mean = fmean(known[json.dumps(best), seed][METRIC] for seed in seeds)
@@ -77,20 +83,21 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
     return best
 
 
-def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
+def left_of(cell: Cell, folder: Path | None = None, beyond: int = 0) -> Cell | None:
     """Return a cell with the runs that a search still needs, to estimate their cost; None if the search has ended.
 
     Args:
         cell: a cell of a grid.
         folder: folder of records; the package's own if None.
+        beyond: as for :func:`carry_out`; ended searches then go on.
     """
     search = cell.search
-    if search is None or chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
+    if search is None or not beyond and chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
         return None
     known = known_of(of_cells(cell.tier, cell.name, folder), search)
     points = points_of(search.grid)
     runs = len(points) + max(len(points) // len(values) for values in search.grid.values() if len(values) > 1)
-    runs += sum(stage.keep * len(stage.seeds) for stage in search.stages)
+    runs += sum((stage.keep + beyond) * len(stage.seeds) for stage in search.stages)
     config = search.config(points[0], search.seeds[0])
     return replace(cell, name=f"search/{cell.name}", config=config, seeds=tuple(range(max(runs - len(known), 1))))
 
@@ -103,7 +110,7 @@ def known_of(path: Path, search: OwnSearch) -> Known:
         search: the search.
     """
     base = search.cell.partition("@")[0]
-    rows = [rows_of(path, name) for name in (base, base + "@printed", base + "@server-rate", search.cell)]
+    rows = [rows_of(path, name) for name in (base, *(base + ending for ending in OTHERS.values()))]
     return still_known(chain(*rows), search)
 
 
@@ -132,6 +139,20 @@ def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) 
     except ConfigError:
         return None
     return new
+
+
+def _further(search: OwnSearch, grid: Grid, best: Point, steps: int) -> list[Point]:
+    """Return the combinations beyond each edge on which the best one lies, at most ``steps`` for an option."""
+    points = []
+    for option in edges(search, grid, best):
+        values, point = grid[option], best
+        for _ in range(steps):
+            new = _beyond(search, option, values, point)
+            if new is None:
+                break
+            values, point = sorted([*values, new]), {**point, option: new}
+            points.append(point)
+    return points
 
 
 def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:

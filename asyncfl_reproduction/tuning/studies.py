@@ -20,7 +20,7 @@ from pydantic import Field
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
-from asyncfl_reproduction.grid.families import Seeds, merged
+from asyncfl_reproduction.grid.families import Seeds, are_different, merged
 from asyncfl_reproduction.grid.yaml_files import read_yaml
 from asyncfl_reproduction.tuning.tuned import nested
 
@@ -142,7 +142,7 @@ def _searches(study: str, entry: StudyEntry, seeds: list[int]) -> Iterator[Searc
         for column, grid in (("tuned", tried.tuned), ("printed", tried.printed)):
             if not grid:
                 continue
-            if any(len(values) != len(set(values)) or not values for values in grid.values()):
+            if not all(values and are_different(values) for values in grid.values()):
                 raise ConfigError(f"{study}/{method}-{column}: a knob's values must be different ones, got {grid}")
             sizes[column].setdefault(len(points_of(grid)), method)
             yield Search(study, method, column, settings, grid, tuple(seeds))

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 FINDINGS = Path(__file__).parents[1] / "findings.md"
-SECTIONS = ("What holds", "What is level", "What is reversed")
+SECTIONS = ("What holds", "What is equivalent", "What is reversed")
 
 
 def leads(text: str) -> dict[str, dict[str, str]]:
@@ -17,10 +17,10 @@ def leads(text: str) -> dict[str, dict[str, str]]:
         ValueError: if the page has no table of leads.
     """
     rows = [
-        [cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line.count("|") == 6
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line.count("|") == 7
     ]
     found: dict[str, dict[str, str]] = {}
-    for name, _, rate1, tuned, _ in rows:
+    for name, _, rate1, _, tuned, _ in rows:
         if re.match(r"[+−]\d", rate1):
             method = re.split(r"[ ,]", name)[0]
             found.setdefault(method, {"rate1": rate1.split(" ")[0], "tuned": tuned.split(" ")[0]})

@@ -55,7 +55,8 @@ def main() -> int:
     code = build(ROOT / "build/site", ROOT / "site", "-W", "--keep-going", "-j", "auto", *options)
     if code == 0:
         print(f"site/index.html, made in {time.perf_counter() - begun:.0f} s: open it in a browser")
-        print("The search shows excerpts if the pages are served: .venv/bin/python -m http.server -d site")
+        served = ".venv/bin/python -m http.server --bind 127.0.0.1 -d site"
+        print(f"The search shows excerpts if the pages are served: {served}")
     return code
 
 

@@ -102,7 +102,7 @@ CONFIGURATIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("layers-a-word", {"model_settings": {"hidden": "big"}}, ("model_settings.hidden: must be a valid tuple, got 'big'",)),
     ("layers-true", {"model_settings": {"hidden": [True]}}, ("model_settings.hidden: must be a number, not true or false, got [True]",)),
     ("no-channels", {"model": "cnn", "model_settings": {"channels": []}}, ("model_settings.channels: must have at least 1 item, got []",)),
-    ("norm-unknown", {"model": "cnn", "model_settings": {"norm": "bath"}}, ("model_settings.norm: must be 'none', 'group' or 'batch', got 'bath'",)),
+    ("norm-unknown", {"model": "cnn", "model_settings": {"norm": "bath"}}, ("model_settings.norm: must be 'none', 'group', 'batch' or 'tracker', got 'bath'",)),
     ("task-without-settings", {"task_settings": {"side": 14}}, ("task_settings: 'side' is not known. Allowed: none",)),
     ("task-settings-a-list", {"task_settings": [1]}, ("task_settings: must be a mapping of nothing, got [1]",)),
     ("side-not-offered", {"task": "mnist5k", "task_settings": {"side": 15}}, ("task_settings.side: must be 14 or 28, got 15",)),

@@ -64,8 +64,8 @@ def test_evidence_is_what_findings_say():
         assert method == "FedRevive" or {"What holds", "What is reversed"} <= found.keys()
     with pytest.raises(ValueError, match="no finding about Nobody"):
         explorable.evidence.bullets(FINDINGS, "Nobody")
-    with pytest.raises(ValueError, match="no section 'What is level'"):
-        explorable.evidence.bullets(FINDINGS.replace("## What is level", "## Level"), "KUIPER")
+    with pytest.raises(ValueError, match="no section 'What is equivalent'"):
+        explorable.evidence.bullets(FINDINGS.replace("## What is equivalent", "## Level"), "KUIPER")
 
 
 # --- in a browser -----------------------------------------------------------------------------------

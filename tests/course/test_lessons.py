@@ -17,7 +17,7 @@ from quotes import cited, numbers_in, outputs, quoted, supported, unfounded, uns
 from records import TAG, showing_records
 
 from asyncfl_course import lessons
-from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.cells import SERVER_RATE
 from asyncfl_reproduction.grid.columns import untuned
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -251,7 +251,17 @@ def test_outputs_of_tables_count():
 
 @pytest.mark.parametrize("paper", ["fedecho", "fedrevive", "kuiper", "fedadt"])
 def test_a_cell_whose_twin_was_not_recorded_is_not_in_the_fixed_column(paper):
-    recorded = lessons.evidence(paper, "fair")
-    fixed = lessons.in_column(paper, untuned(paper), "fair").summaries
-    missing = {cell for cell in recorded.twins if cell + TWIN not in recorded.summaries}
+    recorded = lessons.evidence(paper)
+    fixed = lessons.in_column(paper, untuned(paper)).summaries
+    missing = {cell for cell in recorded.twins if cell + SERVER_RATE not in recorded.summaries}
     assert missing and missing.isdisjoint(fixed)
+
+
+def test_lesson_09_counts_versions_by_its_own_clock():
+    """As many models come in a job's mean time as there are jobs in flight, one more than a model is stale."""
+    said = "".join(outputs(cell) for cell in code("09_fedadt"))
+    stale = float(re.search(r"20%: .* mean staleness +([\d.]+)", said)[1])
+    versions = int(re.search(r"15 days, a version of one update: ([\d,]+)", said)[1].replace(",", ""))
+    assert versions == pytest.approx((stale + 1) * 15 * 86_400 / 2_500, rel=0.01)
+    told = "\n".join(prose("09_fedadt"))
+    assert f"after {versions / 10_000:.1f} times as many" in told and f"{0.9999**versions:.2%} of its rate" in told

@@ -147,10 +147,28 @@ def test_other_job_numbers_other_batches():
     assert not torch.equal(first, second)
 
 
+def test_no_two_jobs_share_a_stream():
+    """Batches, augmentation and dropout differ by seed, client and job, and from each other; a job's own stay."""
+    model, (cohort, _) = trainers(LocalTraining(batch_size=8, epochs=1), MLP(), [30] * 2)
+    x, _ = model.flatten()
+    data = dataclasses.replace(cohort.data, augment=lambda inputs, generator: inputs)
+
+    def drawn(seed, client, number):
+        work = Trainer(model, data, cohort.training, seed, cohort=True, draws=True).plan(job(client, x, number))
+        order = tuple((work.places - 30 * client).flatten())  # among its own samples
+        return [order, *(one.initial_seed() for one in (work.generator, *work.draws))]
+
+    which = [(seed, client, number) for seed in (0, 1) for client in (0, 1) for number in (0, 1)]
+    everything = [stream for one in which for stream in drawn(*one)]
+    assert len(set(everything)) == 4 * len(which) and drawn(*which[-1]) == everything[-4:]
+
+
 def test_against_a_plain_loop():
     """One by one is what a plain PyTorch loop does with the same batches."""
-    training = LocalTraining(lr=0.05, batch_size=8, epochs=2, weight_decay=1e-2)
+    asked = frozenset({"received_accuracy", "trained_accuracy"})
+    training = LocalTraining(lr=0.05, batch_size=8, epochs=2, weight_decay=1e-2, reports=asked)
     model, (_, single) = trainers(training, CNN(norm="batch"), [21, 30])
+    single.data = dataclasses.replace(single.data, hits=lambda outputs, labels: outputs.softmax(1)[:, 0] * labels)
     x, buffers = model.flatten()
     outcome = single([job(1, x, buffers=buffers)])[0]
     module = CNN(norm="batch").build((1, 8, 8), 10).double()
@@ -164,6 +182,13 @@ def test_against_a_plain_loop():
     after, after_buffers = model.flatten(module)
     torch.testing.assert_close(outcome.delta, after - x, rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(outcome.buffers, after_buffers, rtol=1e-9, atol=1e-12)
+
+    for told, sent, statistics in (
+        (outcome.received_accuracy, x, buffers),
+        (outcome.trained_accuracy, x + outcome.delta, outcome.buffers),
+    ):
+        outputs = model.outputs(sent, single.data.inputs[21:], statistics)
+        assert told == pytest.approx(single.data.hits(outputs, single.data.targets[21:]).mean().item(), rel=1e-9)
 
 
 def test_long_lists_are_cut_into_cohorts(monkeypatch):

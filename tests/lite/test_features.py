@@ -34,6 +34,7 @@ SPECS = [
     (CNN(channels=(3, 4)), IMAGES, [3, 4]),
     (CNN(channels=(2, 4), norm="group"), IMAGES, [2, 4]),  # inputs of the normalisations
     (CNN(channels=(2, 4), norm="batch"), IMAGES, [2, 4]),
+    (CNN(channels=(2, 4), norm="tracker"), IMAGES, [2, 4]),
     (ResNet(width=2, blocks=(1, 1), norm="batch"), IMAGES, [2, 2, 2, 4, 4, 4]),
     (TEXT.model_copy(update={"layers": 3}), TOKENS, [8, 8, 8]),  # the prediction token behind each layer
     (T5(vocabulary=50, width=8, layers=3, heads=2), TOKENS, [8, 8, 8]),

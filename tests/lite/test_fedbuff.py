@@ -186,10 +186,13 @@ def test_running_statistics_take_the_mean_or_the_mean_change():
         method.start(vector(0, 0), buffers=vector(1, 2), variance_mask=torch.tensor([False, True]))
         for after in ((3, 4), (5, -9)):
             method.receive(update((0, 0), buffers=vector(*after), start_buffers=vector(2, 2)))
-        return method.buffers
+        full = method.buffers
+        method.receive(update((0, 0), buffers=vector(7, 8), start_buffers=vector(2, 2)))
+        method.flush()  # the buffer has room for one more
+        return torch.stack([full, method.buffers])
 
-    torch.testing.assert_close(after("avg"), vector(4, 1e-12))
-    torch.testing.assert_close(after("delta"), vector(3, 1e-12))  # 2 + mean(2, -11) is clamped
+    torch.testing.assert_close(after("avg"), torch.stack([vector(4, 1e-12), vector(7, 8)]))
+    torch.testing.assert_close(after("delta"), torch.stack([vector(3, 1e-12), vector(8, 6)]))  # 2 + mean(2, -11) < 0
 
 
 def test_an_impossible_setting_is_one_line():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite import Config
-from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.algorithms import FedEcho, make_algorithm
 from asyncfl_lite.algorithms.base import ServerContext
 from asyncfl_lite.algorithms.losses import (
     entropy,
@@ -300,6 +300,16 @@ def test_passes_and_steps_count_as_asked(context):
         batches = taken[-1].batches
         assert batches.sizes == expected and len(batches.indices) == sum(expected)
         assert sorted(batches.indices[:23].tolist()) == list(range(23))
+
+
+def test_a_reported_model_predicts_once_and_is_dropped(monkeypatch):
+    asked, predict = [], FedEcho._predictions
+    monkeypatch.setattr(
+        FedEcho, "_predictions", lambda self, models: asked.append(len(models)) or predict(self, models)
+    )
+    begun = Run(Config(**SMALL, algorithm="fedecho", settings={"distill_samples": 20}))
+    updates = begun.finish().summary["client_updates"]
+    assert 0 < sum(asked) <= updates and not begun.algorithm._heard
 
 
 def test_needs_a_model():

@@ -185,6 +185,8 @@ def test_sets_whose_files_are_missing_are_one_line_and_only_when_asked_for(tmp_p
         task.unlabelled_set("cross", 5, RNG(0))
     other = CIFAR10(folder=str(tmp_path), cross="photographs", natural="warped").load()
     assert {len(other.unlabelled_set(name, 5, RNG(0))) for name in ("cross", "natural")} == {5}
+    monkeypatch.setattr(unlabelled, "warped", lambda images, count, rng: unlabelled.unit(images[:count]))
+    assert torch.equal(other.unlabelled_set("natural", 5, RNG(0)), other.inputs[:5])  # of training images
 
 
 def test_stl10_binaries(tmp_path, monkeypatch):

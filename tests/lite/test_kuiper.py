@@ -28,8 +28,8 @@ def burst(method, entries):
     """Receive ``(model, size, accuracy, staleness)`` entries, as from version 10."""
     method.version = 10
     for client, (model, size, accuracy, stale) in enumerate(entries):
-        sent = update(model, 10 - stale, client, size, start=torch.zeros_like(method.x), received_accuracy=accuracy)
-        method.receive(sent)
+        known = {"start": torch.zeros_like(method.x), "received_accuracy": accuracy, "buffers": vector(*model)}
+        method.receive(update(model, 10 - stale, client, size, **known))
 
 
 EXAMPLE = [((2, 2), 100, 0.6, 0), ((4, -2), 300, 0.2, 2)]
@@ -46,9 +46,11 @@ EXAMPLE = [((2, 2), 100, 0.6, 0), ((4, -2), 300, 0.2, 2)]
 )
 def test_worked_burst(settings, expected):
     method = started(buffer_size=2, **settings)
+    method.start(method.x, buffers=method.x)
     burst(method, EXAMPLE)
     assert method.mixing_weight(1) == pytest.approx(0.4949747468, rel=1e-7)
     torch.testing.assert_close(method.x, vector(*expected), rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(method.buffers, method.x)  # running statistics are mixed as parameters are
 
 
 entries = st.lists(

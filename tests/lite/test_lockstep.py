@@ -48,6 +48,12 @@ MIXED = [
     {"algorithm": "fedrevive", "rounds": 10, "settings": WARM},
     {"algorithm": "fedrevive", "rounds": 10, "settings": WARM, "seed": 1},
     {"algorithm": "fedrevive", "rounds": 10, "settings": {**WARM, "spike_guard": True}},
+    {
+        "algorithm": "fedrevive",
+        "settings": {**WARM, "nz": 8, "ngf": 4},
+        "model": "cnn",
+        "model_settings": {"norm": "tracker"},
+    },
     {"algorithm": "dd_fedrevive", "rounds": 10, "seed": 1},
 ]
 MIXED += [{"algorithm": name} for name in ALGORITHMS if name not in {more["algorithm"] for more in MIXED}]

@@ -71,10 +71,13 @@ def test_posts_are_read_once_and_a_damaged_file_is_made_again(posts, monkeypatch
     monkeypatch.setattr(vectors, "sentence_vectors", lambda *given: calls.append(1) or read(*given))
     again = source(posts).load()
     assert not calls and torch.equal(first.test_inputs, again.test_inputs)
-    for kept in (posts / "cache" / "vectors").iterdir():
-        kept.write_bytes(kept.read_bytes()[:100])
-    mended = source(posts).load()
-    assert len(calls) == 2 and torch.equal(first.test_inputs, mended.test_inputs)
+    for number, damaged in enumerate(
+        [lambda content: content[:100], lambda content: content[:-90] + bytes(1) + content[-89:]]
+    ):
+        for kept in (posts / "cache" / "vectors").iterdir():
+            kept.write_bytes(damaged(kept.read_bytes()))
+        mended = source(posts).load()
+        assert len(calls) == 2 * number + 2 and torch.equal(first.test_inputs, mended.test_inputs)
     monkeypatch.setattr(vectors, "write_atomically", lambda *_: pytest.fail("kept files are not written"))
     assert torch.equal(source(posts).load().samples[0], first.samples[0])
 
@@ -94,6 +97,8 @@ def test_the_seed_says_whose_a_post_is_and_nobody_shares_one(posts):
     assert not clients & validation and not clients & unlabelled and not validation & unlabelled
     natural = task.unlabelled_set("natural", 8, np.random.default_rng(0))
     assert len(rows(natural)) > 1 and natural.shape == (8, 16)
+    others = (task.samples[0], task.validation[0], task.test_inputs)
+    assert not any(rows(natural) & rows(part) for part in others)
     for kind in ("cross", "synthetic"):
         drawn = task.unlabelled_set(kind, 4, np.random.default_rng(0))
         assert drawn.shape == (4, 16) and drawn.square().mean().item() == pytest.approx(1, abs=1e-5)

@@ -70,6 +70,38 @@ def test_a_class_that_does_not_occur_keeps_its_place(hugging):
     assert Task.from_dataset(data, data).num_classes == 3
 
 
+@pytest.mark.parametrize("format", [None, "torch", "numpy", "pandas"])
+@pytest.mark.parametrize("mode", ["I;16", "P"])
+def test_images_of_hugging_face_keep_their_levels(hugging, mode, format):
+    from PIL import Image
+
+    levels = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1040
+    image = Image.fromarray(levels) if mode == "I;16" else Image.fromarray(levels.astype(np.uint8)).convert("P")
+    features = hugging.Features({"image": hugging.Image(), "label": hugging.ClassLabel(names=["a"])})
+    data = hugging.Dataset.from_dict({"image": [image], "label": [0]}, features=features).with_format(format)
+    inputs = Task.from_dataset(data, data).inputs
+    colours = np.moveaxis(np.asarray(image.convert("RGB")), -1, 0) / np.float32(255)
+    assert np.allclose(inputs[0], levels / np.float32(65535) if mode == "I;16" else colours)
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "numbers"),
+    [(["elk", "dog", "cat"], [0, 1, 2], [2, 1, 0]), (["cat", "elk"], [0, 1], [0, 2]), (None, ["elk", "cat"], [2, 0]),
+     (["ant", "cat"], [0, 1], "test_labels: must be of the training set's classes cat, dog, elk, got 'ant'")],
+)  # fmt: skip
+def test_classes_of_hugging_face_are_matched_by_name(hugging, names, labels, numbers):
+    train = pictures(hugging).remove_columns("image").add_column("x", [[1.0, 2.0]] * 6)
+    test = hugging.Dataset.from_dict({"label": labels, "x": [[1.0, 2.0]] * len(labels)})
+    test = test if names is None else test.cast_column("label", hugging.ClassLabel(names=names))
+    if isinstance(numbers, str):
+        assert numbers in line(lambda: Task.from_dataset(train, test))
+    else:
+        task = Task.from_dataset(train, test)
+        assert task.class_names == ("cat", "dog", "elk") and task.test_labels.tolist() == numbers
+        by_column = Task.from_clients([(train["x"], train["label"])], (test["x"], test["label"]))
+        assert torch.equal(by_column.test_labels, task.test_labels)
+
+
 @pytest.mark.parametrize("format", [None, "torch", "numpy"])
 def test_tokens_of_hugging_face(hugging, format):
     data = hugging.Dataset.from_dict({"text": ["a", "b"], "input_ids": [[1, 2, 3], [4, 0, 0]], "label": [0, 1]})
@@ -112,7 +144,7 @@ def test_rows_that_are_mappings_are_taken_from_anything():
     rows = [{"image": np.full((1, 2, 2), i, np.float32), "target": i % 2, "more": None} for i in range(4)]
     task = Task.from_dataset(rows, rows, inputs="image", labels="target")
     assert task.inputs[3].unique().tolist() == [3.0] and task.labels.tolist() == [0, 1, 0, 1]
-    assert "dataset: rows must hold picture, target (KeyError" in line(
+    assert "inputs: must be one or several of the columns image, target, more, got 'picture'" in line(
         lambda: Task.from_dataset(rows, rows, inputs="picture", labels="target")
     )
 
@@ -203,7 +235,7 @@ def test_owners_of_a_task_made_by_hand_are_checked_too():
         (lambda: Task.from_tensors(csr_matrix(X[:, 0, 0]), Y, X, Y), "got a csr_matrix; call its .toarray() first"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=X.to_sparse()), "unlabelled: must be a dense tensor"),
         (lambda: Task.from_tensors(X, Y, X, Y, owners=Y.to_sparse()), "owners: must be a dense tensor"),
-        (lambda: Task.from_clients({"far": (X.to_sparse(), Y, X, Y)}), "client 'far': must be a dense tensor"),
+        (lambda: Task.from_clients({"far": (X.to_sparse(), Y, X, Y)}), "client 'far', inputs: must be a dense tensor"),
     ],
 )
 def test_sparse_data_say_how_they_become_dense(make, words):
@@ -334,11 +366,15 @@ def test_a_run_on_other_data_has_no_accuracy_by_client():
             client(3, 0),
             "client '1': must be (inputs, labels) or (inputs, labels, test_inputs",
         ),
-        ({"a": client(3, 0), "b": (X, Y[:2])}, client(3, 0), "client 'b': must have inputs (n, …) and as many labels"),
+        (
+            {"a": (X, Y), "b": (X, Y[:2])},
+            (X, Y),
+            "client 'b', inputs: must be as many as labels and at least 1, got 6 and 2",
+        ),
         (
             {"a": client(3, 0), "b": (X, Y)},
             client(3, 0),
-            "client 'b': inputs must be as those of client 'a', (3,), got",
+            "client 'b', inputs: must be as client 'a', inputs, (3,), got (1, 4, 4)",
         ),
         ([client(3, 0)], (X, Y, X), "test: must be (inputs, labels), got 3 parts"),
     ],

@@ -81,7 +81,7 @@ def test_a_sweep_in_folders_is_read_where_it_is_finished(tmp_path, monkeypatch):
     assert load_result(folders[0]).summary != first[0].summary
 
 
-def test_a_sweep_that_was_interrupted_goes_on(tmp_path, monkeypatch):
+def test_a_sweep_that_was_interrupted_goes_on(tmp_path, monkeypatch, hears_ctrl_c):
     folders = [tmp_path / str(config.seed) for config in CONFIGS]
     wanted, evaluate = run_many(CONFIGS, task=own()), Run.evaluate
 

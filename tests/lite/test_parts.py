@@ -9,16 +9,11 @@ import torch
 from asyncfl_lite import Config
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.assembly import deal_out, task_of
+from asyncfl_lite.tasks.images import overlaid, packaged, writers
 from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
 from asyncfl_lite.tasks.images.parts import Parts
 from asyncfl_lite.tasks.registry import TASKS
-
-PLAIN = {"overlay": 0.0, "noise": 0.0, "split": "seeded"}
-
-
-def rows(images: torch.Tensor) -> set[bytes]:
-    """Return images as comparable values; to three decimals, as each part is normalised by the clients' images."""
-    return {np.round(image, 3).tobytes() for image in images.flatten(1).numpy()}
+from asyncfl_lite.tasks.video import motion
 
 
 @pytest.mark.parametrize("pool", [digits_images, mnist_images])
@@ -34,14 +29,6 @@ def test_no_image_is_in_two_parts_and_none_that_is_tested_in_any_other_of_any_se
     assert not own[0][3] & (own[100][0] | own[100][1] | own[100][2])
     assert own[0][1] != own[100][1] and own[0][3] != own[100][3]
     assert torch.equal(labels[parts[0].clients[0]], parts[0].clients[1])
-
-
-def test_plain_images_of_the_parts_are_apart_in_the_task_too():
-    task = task_of(Config(task="overlaid_mnist", task_settings=PLAIN, seed=3))
-    clients, test, validation = (rows(part) for part in (task.samples[0], task.test_inputs, task.validation[0]))
-    assert not clients & test and not clients & validation and not test & validation
-    assert len(task.samples[0]) == 8000 and len(clients) > 3000
-    assert len(task.test_inputs) == len(task.validation[0]) == 2000 and len(validation) <= 400
 
 
 @pytest.mark.parametrize(
@@ -72,13 +59,53 @@ def test_validation_changes_what_is_tested_and_nothing_else(name, settings):
     assert config.hash != choosing.hash
 
 
-def test_the_natural_set_is_made_of_images_that_no_client_has():
-    source = TASKS.get("overlaid_mnist")(**PLAIN)
-    images = mnist_images()[0]
-    clients = Parts.of((torch.arange(len(images)), mnist_images()[1]), 1000, 2, np.random.default_rng(0))
-    assert len(clients.unlabelled[1]) == 400
-    drawn = source.load().of_run(2).unlabelled_set("natural", 100, np.random.default_rng(0))
-    assert drawn.shape == (100, 1, 10, 10)
+@pytest.fixture
+def marked(monkeypatch):
+    """Every digit that ships has one grey, its own, by which it is known wherever it comes to lie."""
+    for name in ("digits_images", "mnist_images"):
+        images, labels = getattr(packaged, name)()
+        greys = (torch.arange(1, len(labels) + 1) / len(labels)).view(-1, 1, 1, 1).expand_as(images).clone()
+        for module in (packaged, overlaid, writers, motion):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, lambda own=(greys, labels): own)
+
+
+def greys(images: torch.Tensor) -> torch.Tensor:
+    """Return the greys of all digits in images, in pairs of images, or in clips."""
+    halves = images.chunk(2, -1) if images.shape[-1] == 2 * images.shape[-2] else [images]
+    return torch.cat([half.flatten(1).amax(1) for half in halves]).unique()
+
+
+def nearest(some: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """Return how far each of some greys is from the nearest of the others."""
+    return (some[:, None] - others).abs().amin(1)
+
+
+SMALL_PAIRS, SMALL_CLIPS = {"samples": 300, "test_samples": 100}, {"clips": 200, "test_clips": 80}
+NO_NOISE = {"overlay": 0.0, "noise": 0.0}
+OF_DIGITS = [
+    *(("digits", {}), ("mnist5k", {}), ("pairdigits100", SMALL_PAIRS)),
+    *(("overlaid_mnist", {**NO_NOISE, "split": split}) for split in ("fixed", "seeded")),
+    *(("overlaid_pairs100", {**NO_NOISE, **SMALL_PAIRS, "split": split}) for split in ("fixed", "seeded")),
+    *(("writers", {"writers": 10, "split": split}) for split in ("fixed", "seeded")),
+    *(("movingdigits", {**SMALL_CLIPS, "split": split}) for split in ("fixed", "seeded")),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), OF_DIGITS, ids=lambda value: value if isinstance(value, str) else "")
+def test_no_digit_is_in_two_sets_that_must_not_share_any(marked, name, settings):
+    """Test digits are nowhere else; validation's and the natural set's are no client's where the seed splits them."""
+    task = TASKS.get(name)(**settings).load()
+    mine, tests = greys(task.samples[0]), greys(task.test_inputs)
+    natural = greys(task.unlabelled_set("natural", 60, np.random.default_rng(0)))
+    assert min(map(len, (mine, tests, natural))) > 30
+    apart = [(tests, mine), (tests, natural)]
+    if task.validation is None:
+        assert nearest(natural, mine).min() < 1e-4  # the natural set is made of training images
+    else:
+        chosen_on = greys(task.validation[0])
+        apart += [(chosen_on, mine), (chosen_on, tests), (chosen_on, natural), (natural, mine)]
+    assert all(nearest(*pair).min() > 1e-4 for pair in apart)
 
 
 @pytest.mark.parametrize("task", ["overlaid_mnist", "movingdigits", "movingdigits_frames"])

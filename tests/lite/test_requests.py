@@ -173,3 +173,9 @@ def test_results_come_in_the_order_of_requests():
         else:
             assert all(torch.equal(*pair) for pair in zip(result, alone, strict=True))
     assert fulfilled([]) == []
+
+
+def test_a_mean_over_a_minibatch_is_of_its_own_rows():
+    """By hand: the first minibatch has samples 2 and 0, the second, shorter one sample 1."""
+    batches = Minibatches(torch.zeros(3, 1), torch.tensor([2, 0, 1]), [2, 1])
+    assert batches.means(torch.tensor([1.0, 2.0, 6.0])).tolist() == [3.5, 3.5, 2.0]

@@ -18,8 +18,9 @@ from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.cli import main
+from asyncfl_lite.models.weights import WEIGHTS
 from asyncfl_lite.runs.assembly import load_task
-from asyncfl_lite.runs.records import check_free, standing, write_record
+from asyncfl_lite.runs.records import BEGINS, check_free, standing, write_record
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.sources import data_of
@@ -107,6 +108,21 @@ def test_nor_where_another_was_interrupted_unless_it_is_forced(tmp_path, other):
     assert contents(tmp_path) == before
     assert run_in(tmp_path, OTHER, force=True).summary == other.summary
     assert not list(tmp_path.glob("*.pt"))
+
+
+@pytest.mark.parametrize("length", [0, 3, 60], ids=["empty", "three bytes", "cut off"])
+@pytest.mark.parametrize("name", [*BEGINS, WEIGHTS])
+def test_the_rest_of_a_file_of_ours_is_replaced_and_need_not_be_removed_by_hand(result, tmp_path, name, length):
+    result.save(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    if name == WEIGHTS and length == 3:
+        length = 9  # of fewer bytes, nothing says whose they are
+    (tmp_path / name).write_bytes(content[:length])
+    if name != WEIGHTS:
+        assert load_complete(tmp_path, CONFIG) is None
+    result.save(tmp_path)
+    assert (tmp_path / name).read_bytes() == content or name == "result.json"
+    assert load_result(tmp_path).model() is not None
 
 
 def test_on_the_command_line_too(result, tmp_path, capsys):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, SimulationError
 from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import Run
@@ -148,6 +151,31 @@ def test_batch_norm_trains_and_keeps_its_variances_positive():
     assert (started.algorithm.buffers[mask] > 0).all()
     with pytest.raises(ConfigError, match="^cohort: a model with running statistics"):
         run(Config(model="cnn", model_settings={"norm": "batch"}, cohort="on", **SMALL))
+
+
+def test_no_two_parts_of_a_run_share_a_stream(monkeypatch):
+    """Each has the stream that is documented under its name, of the run's seed."""
+    asked = []
+
+    def spied(seed, *names):
+        asked.append((seed, names))
+        return stream(seed, *names)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("asyncfl_lite.") and getattr(module, "stream", None) is stream:
+            monkeypatch.setattr(module, "stream", spied)
+    chances = dict.fromkeys(("drop_out", "crash", "partial", "duplicate", "damage"), 0.1)
+    trouble = {**chances, **dict.fromkeys(("late", "time_out", "available", "away"), 9.0)}
+    chain = {"initial": "teacher_chain", "initial_settings": {"epochs": 1}}
+    run(Config(algorithm="fedecho", seed=11, trouble=trouble, **chain, **{**SMALL, "rounds": 3}))
+    names = Counter(" ".join(names) for _, names in asked if names[0] != "batches")
+    struck = {f"trouble: {kind.replace('_', '-')}" for kind in (*chances, "presence", "duplicate delay")}
+    own = {"partition", "model", "initial", "delays setup", "delays", "client choice"}
+    own |= {"server", "labelled set", "unlabelled"}
+    assert names == {**dict.fromkeys(own | struck, 1), "labelled set": 2}  # where it is dealt out, and where it is read
+    assert all(f"``{name}``" in " ".join(stream.__doc__.split()) for name in own)
+    jobs = [names[1:] for _, names in asked if names[0] == "batches"]
+    assert {seed for seed, _ in asked} == {11} and len(set(jobs)) == len(jobs) > 4
 
 
 def test_another_threads_count_of_the_caller_is_kept():

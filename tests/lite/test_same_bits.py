@@ -1,13 +1,16 @@
 """The bits of short runs, recorded: a change of shape must not change them.
 
-Bits depend on the processor and on torch's build, so the table names both, and elsewhere the tests skip. After a change
-that is meant to change bits: ``python tests/lite/test_same_bits.py`` writes the table anew, and the commit says why.
+Bits depend on the processor and on torch's build. The table has the digests of one such build, and under ``others`` those
+of more; elsewhere the tests skip, and ``.ci/same_bits`` compares a change with what was before it. ``python
+tests/lite/test_same_bits.py`` adds this machine's digests. After a change that is meant to change bits it writes the table
+anew, without those of other builds, and the commit says why.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 from pathlib import Path
 
@@ -18,7 +21,8 @@ import torch
 
 from asyncfl_lite import Config, Run, run, run_many
 
-TABLE = Path(__file__).parents[1] / "same_bits.json"
+OWN = Path(__file__).parents[1] / "same_bits.json"
+TABLE = Path(os.environ.get("SAME_BITS", OWN))
 SMALL = {"task": "digits", "clients": 10, "concurrency": 6, "eval_every": 3, "client_lr": 0.05, "rounds": 9, "seed": 4}
 QUICK = {  # what makes a method's run short
     "fedecho": {"settings": {"distill_samples": 60}},
@@ -112,16 +116,43 @@ def resumed(name: str, path: Path) -> dict[str, str]:
     return digest(run(config, checkpoint=path))
 
 
-RECORDED = json.loads(TABLE.read_text()) if TABLE.exists() else {"build": "none", "runs": {}}
+def by_build(table: dict) -> dict[str, dict[str, dict[str, str]]]:
+    """The digests of a table, by build and by run."""
+    return {table["build"]: table["runs"], **table.get("others", {})}
+
+
+def with_runs(table: dict, build: str, runs: dict[str, dict[str, str]]) -> dict:
+    """A table with the digests of a build; where they differ from those it had, the code has changed: others go."""
+    known = by_build(table)
+    if build in known and known[build] != runs:
+        return {"build": build, "runs": runs}
+    more = {name: digests for name, digests in (known | {build: runs}).items() if name != table["build"]}
+    return {**table, "others": more} if more else table
+
+
+TABLES = json.loads(TABLE.read_text())
+RECORDED = by_build(TABLES).get(build(), {})
 LONG = ("words", "batch norm")
 """Runs that take seconds."""
-only_here = pytest.mark.skipif(build() != RECORDED["build"], reason=f"recorded on {RECORDED['build']}")
 
 
-@only_here
+@pytest.mark.skipif(not RECORDED, reason=f"recorded on {', '.join(by_build(TABLES))}; .ci/same_bits compares here")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in RUNS])
 def test_a_run_has_the_bits_that_were_recorded(name):
-    assert one(name) == RECORDED["runs"][name]
+    if TABLE != OWN and name not in RECORDED:
+        pytest.skip("new since then")
+    assert one(name) == RECORDED[name]
+
+
+def test_a_table_keeps_other_builds_until_bits_change():
+    old, new = {"a": {"weights": "1"}}, {"a": {"weights": "2"}}
+    table = {"build": "here", "runs": old}
+    two = with_runs(table, "there", old)
+    assert two == {**table, "others": {"there": old}} and by_build(two) == {"here": old, "there": old}
+    assert with_runs(two, "here", old) == with_runs(two, "there", old) == two and with_runs(table, "here", old) == table
+    assert with_runs(two, "here", new) == {"build": "here", "runs": new}
+    assert with_runs(two, "there", new) == {"build": "there", "runs": new}
+    assert all(set(runs) == set(RUNS) for runs in by_build(json.loads(OWN.read_text())).values())
 
 
 @pytest.mark.parametrize(
@@ -137,5 +168,5 @@ def test_a_run_in_lockstep_has_the_bits_of_one_alone():
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    recorded = {"build": build(), "runs": {name: one(name) for name in RUNS}}
-    TABLE.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")
+    table = with_runs(json.loads(OWN.read_text()), build(), {name: one(name) for name in RUNS})
+    OWN.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")

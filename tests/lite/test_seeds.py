@@ -42,6 +42,10 @@ def test_several_seeds_run_in_lockstep_and_are_summed_up(tmp_path, capsys, monke
     [
         (["1", "1"], "must be given once each, got 1, 1"),
         (["0-2", "2"], "must be given once each, got 0, 1, 2, 2"),
+        (["0,00,1"], "must be given once each, got 0, 00, 1"),
+        (["10", " 1_0"], "must be given once each, got 10,  1_0"),
+        (["1", "+1"], "must be given once each, got 1, +1"),
+        (["1", "1.0"], "must be given once each, got 1, 1.0"),
         (["4-0"], "must be at most 1000 seeds, such as 0,1,2 or 0-4, got '4-0'"),
         (["0-999999999"], "must be at most 1000 seeds, such as 0,1,2 or 0-4, got '0-999999999'"),
         (["0..4"], "must be a valid integer, unable to parse string as an integer, got '0..4'"),
@@ -50,6 +54,14 @@ def test_several_seeds_run_in_lockstep_and_are_summed_up(tmp_path, capsys, monke
 def test_seeds_that_cannot_be_are_one_line(seeds, words, capsys):
     assert main(["run", *SMALL, *(part for seed in seeds for part in ("--seed", seed))]) == 2
     assert capsys.readouterr().err == f"asyncfl-lite: seed: {words}\n"
+
+
+def test_a_configuration_that_is_there_twice_is_said(recwarn):
+    config = Config(**AS_SETTINGS)
+    run_many([config, config.with_seed(1)])
+    assert not recwarn
+    with pytest.warns(UserWarning, match="^configs: the same configuration is there twice, and its run counts twice$"):
+        run_many([config, Config(**AS_SETTINGS, checkpoint_seconds=5)])
 
 
 def test_a_seed_that_fails_leaves_the_others_saved(tmp_path, capsys, monkeypatch):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from heapq import heappop, heappush
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import Algorithm, make_algorithm
 from asyncfl_lite.base.errors import SimulationError
+from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.jobs import Midway
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Burst, Continuous, Refill, Rounds
@@ -60,6 +63,29 @@ def test_worked_timeline(redispatch):
         shown.append(f"({arrival.arrived_at:g},{arrival.client},{arrival.staleness}){star}")
         version = arrival.version
     assert " ".join(shown) == TIMELINE[redispatch]
+
+
+@pytest.mark.parametrize("redispatch", TIMELINE)
+def test_who_trains_and_for_how_long_come_from_two_streams(redispatch):
+    """Replayed by hand: a random idle client, of whom the one that has just reported is one, and the next duration."""
+    law = SimpleNamespace(draw=lambda client, rng: 1 + rng.random())
+    arrivals = simulate(Continuous(3, 2, redispatch=redispatch), law, 5, rounds=40, seed=7).arrivals
+    choices, delays, idle, due = stream(7, "client choice"), stream(7, "delays"), IdleClients(range(5)), []
+
+    def dispatched(now):
+        idle.remove(client := idle.draw(choices))
+        heappush(due, (now + (1 + delays.random()), client))
+        return client
+
+    for _ in range(3):
+        dispatched(0.0)
+    again = 0
+    for arrival in arrivals:
+        now, client = heappop(due)
+        assert (arrival.arrived_at, arrival.client) == (now, client)
+        idle.add(client)
+        again += dispatched(now) == client
+    assert 0.2 < again / len(arrivals) < 0.5  # of three idle clients, it is one
 
 
 @pytest.mark.parametrize(

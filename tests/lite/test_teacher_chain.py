@@ -168,7 +168,11 @@ def test_teachers_by_hand():
     ("settings", "spec", "message"),
     [
         ({"teachers": [{"hiden": [9]}]}, MLP(), "^teachers: 'hiden' is not known; did you mean 'hidden'"),
-        ({"teachers": [{"norm": "layer"}]}, CNN(), "^teachers.norm: must be 'none', 'group' or 'batch', got 'layer'"),
+        (
+            {"teachers": [{"norm": "layer"}]},
+            CNN(),
+            "^teachers.norm: must be 'none', 'group', 'batch' or 'tracker', got 'layer'",
+        ),
         ({}, MLP(hidden=()), "^teachers.hidden: a model without hidden layers has no larger relatives"),
     ],
 )
@@ -240,6 +244,20 @@ class Dropping(ModelSpec):
 
     def larger(self, scale):
         return self
+
+
+def test_a_teacher_answers_as_it_is_evaluated(monkeypatch):
+    taught, train = [], TeacherChain._train
+
+    def spied(chain, module, task, labelled, teacher, rng):
+        taught.append((module, teacher))
+        train(chain, module, task, labelled, teacher, rng)
+
+    monkeypatch.setattr(TeacherChain, "_train", spied)
+    task = load_task(DIGITS)
+    built(TeacherChain(epochs=1, teaching_assistants=0), Dropping())
+    (teacher, nobody), (_, answers) = taught
+    assert nobody is None and torch.equal(answers, logits_of(teacher, task.inputs[:150]))
 
 
 def test_the_same_streams_give_the_same_model_and_others_another():

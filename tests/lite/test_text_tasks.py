@@ -28,7 +28,8 @@ from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.text import prose
+from asyncfl_lite.tasks.text import bags, base, characters, prose, standins
+from asyncfl_lite.tasks.text.bags import Topics20Bags
 from asyncfl_lite.tasks.text.base import trained_tokeniser
 from asyncfl_lite.tasks.text.characters import PydocChars, Shakespeare, roles_of
 from asyncfl_lite.tasks.text.mrpc import MRPC
@@ -183,6 +184,10 @@ def test_a_tokeniser_is_made_once_and_always_the_same(cache, monkeypatch):
     made = trained_tokeniser("again", WORDS, 60)
     (kept,) = (cache / "tokenizers").glob("again-60-*.json")
     assert trained_tokeniser("again", WORDS, 60).model.to_str() == made.model.to_str()
+    content = kept.read_bytes()
+    assert b'"cat"' in content
+    kept.write_bytes(content.replace(b'"cat"', b'"cbt"'))  # as a flipped bit would make of it
+    assert trained_tokeniser("again", WORDS, 60).model.to_str() == made.model.to_str() and kept.read_bytes() == content
     kept.unlink()
     monkeypatch.setenv("ASYNCFL_CACHE", "/proc/no/such/folder")
     assert trained_tokeniser("again", WORDS, 60).model.get_vocab() == made.model.get_vocab()
@@ -275,6 +280,17 @@ def check_sets(task) -> None:
         assert not torch.equal(drawn, task.unlabelled_set(name, 60, RNG(1)))
         rows = [tuple(row) for row in drawn.tolist()]
         assert not tested & set(rows) and len(set(rows)) > 40
+
+
+FEW = {"samples": 300, "test_samples": 100}
+
+
+@pytest.mark.parametrize("source", [PydocTopics(), Pairs(**FEW), Topics20(**FEW), Topics20Bags(**FEW), PydocChars()])
+def test_synthetic_texts_imitate_training_texts(source, monkeypatch):
+    for module in (base, standins, characters, bags):
+        monkeypatch.setattr(module, "written", lambda inputs, count, rng, order=1: inputs[:count])
+    task = source.load()
+    assert torch.equal(task.unlabelled_set("synthetic", 40, RNG(0)), task.samples[0][:40])
 
 
 def test_topics_can_be_told_apart_by_their_words():
@@ -409,7 +425,7 @@ def write_pickle(root: Path) -> Path:
     "write", [lambda root: write_lines(root, ".xz"), lambda root: write_lines(root, ""), write_folders, write_pickle],
     ids=["jsonl.xz", "jsonl", "folders", "scikit-learn"],
 )  # fmt: skip
-def test_newsgroups_from_files(tmp_path, write):
+def test_newsgroups_from_files(tmp_path, write, monkeypatch):
     small = {"folder": str(write(tmp_path)), "length": 33, "vocabulary": 200}
     task = Newsgroups20(**small).load()
     assert (len(task.labels), len(task.test_labels), task.class_names) == (24, 10, GROUPS)
@@ -420,6 +436,8 @@ def test_newsgroups_from_files(tmp_path, write):
     whole = Newsgroups20(**{**small, "length": 60}, remove=()).load()
     assert all(GROUPS[label] in whole.decode(row) for row, label in zip(whole.inputs, whole.labels, strict=True))
     assert task.labels.tolist() == [0] * 12 + [1] * 12
+    monkeypatch.setattr(base, "thinned", lambda inputs, count, rng, **_: inputs[:count])
+    assert torch.equal(task.unlabelled_set("natural", 5, RNG(0)), task.inputs[:5])  # of training posts
 
 
 @given(

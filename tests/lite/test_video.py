@@ -21,6 +21,7 @@ from asyncfl_lite.models.video import ResNet3d
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks.video import clips as decoding
 from asyncfl_lite.tasks.video import motion
+from asyncfl_lite.tasks.video import videos as files_of
 from asyncfl_lite.tasks.video.clips import KINETICS_MEAN, KINETICS_STD, decode_clip
 from asyncfl_lite.tasks.video.videos import HMDB51, UCF101, Kinetics, MovingDigits
 
@@ -217,8 +218,13 @@ def test_clips_are_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypa
     repaired = source.load()
     np.testing.assert_allclose(greys_of(repaired.inputs), [50, 75, 100], atol=3)
     assert len(decoded) == 3  # the test clips are as they were
+    for kept in cache.glob("ucf101-train-4x16-*"):  # of both lists of clips: a bit of the array, a letter of the notes
+        content = kept.read_bytes()
+        kept.write_bytes(content[:-40] + bytes([content[-40] ^ 1]) + content[-39:] if kept.suffix == ".npy" else
+                         content.replace(b"g08", b"g07"))  # fmt: skip
+    assert torch.equal(source.load().inputs, repaired.inputs) and len(decoded) == 6
     source.model_copy(update={"frames": 2}).load()
-    assert len(decoded) == 8
+    assert len(decoded) == 11
 
 
 @pytest.mark.filterwarnings("ignore:.*skipped")
@@ -281,13 +287,15 @@ def test_a_cache_that_cannot_be_written_is_one_line(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*skipped")
 @pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
 @pytest.mark.parametrize("precision", ["float32", "float16"])
-def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, precision):
+def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, precision, monkeypatch):
     ucf(tmp_path)
     task = UCF101(folder=str(tmp_path), side=20, frames=5, precision=precision).load()
     one, again, other = (task.unlabelled_set(name, 7, RNG(seed)) for seed in (0, 0, 1))
     assert one.shape == (7, 3, 5, 20, 20) and one.dtype == task.inputs.dtype
     assert torch.isfinite(one).all() and torch.equal(one, again)
     assert name == "natural" or not torch.equal(one, other)  # clips of one grey each are alike, zoomed or not
+    monkeypatch.setattr(files_of, "replayed", lambda clips, count, rng: clips[:count])
+    assert torch.equal(task.unlabelled_set("natural", 2, RNG(0)), task.inputs[:2])  # of training clips
 
 
 @pytest.mark.filterwarnings("ignore:.*skipped")

@@ -26,6 +26,7 @@ def size(module: nn.Module) -> int:
         (ResNet(width=64, blocks="resnet18", norm="batch"), COLOUR, 100, 11_220_132),
         (ResNet(width=64, blocks="resnet18", norm="group"), COLOUR, 10, 11_173_962),  # as many weights and biases
         (ResNet(width=64, blocks="resnet18", norm="none"), COLOUR, 10, 11_173_962 - 2 * 4_800),
+        (ResNet(width=64, blocks="resnet18", norm="tracker"), COLOUR, 10, 11_173_962 - 2 * 4_800),
         (FLGoCNN(), GREY, 10, 1_663_370),
         (FLGoCNN(), COLOUR, 10, 797_962),
         (FEMNISTCNN(), GREY, 62, 421_058),  # FedRevive's 421k
@@ -112,7 +113,7 @@ def test_flgos_cost_is_the_measured_one():
 
 
 def test_a_misspelt_norm_is_one_line():
-    with pytest.raises(ConfigError, match="^norm: must be 'none', 'group' or 'batch', got 'layer'"):
+    with pytest.raises(ConfigError, match="^norm: must be 'none', 'group', 'batch' or 'tracker', got 'layer'"):
         FEMNISTCNN(norm="layer")
 
 

@@ -56,6 +56,8 @@ def test_a_model_of_ones_own_comes_back_with_all_that_it_is_made_of(own, tmp_pat
     module = result.model()
     assert type(module[0][0][3]) is nn.Dropout and not module[0][0][0].weight.requires_grad
     assert torch.equal(module[0][0][1].running_mean, torch.full((6,), 0.3)) and module[2].running_mean.any()
+    loss = nn.functional.cross_entropy(module(points().test_inputs), points().test_labels)
+    assert result.summary["final_loss"] == pytest.approx(loss.item(), rel=1e-4)  # with the statistics of its clients
     loaded = load_result(result.save(tmp_path))
     assert equal(loaded.model(), module) and in_use(loaded.model())
     inputs = torch.randn(4, 8)

@@ -133,7 +133,7 @@ MISTAKES = {
     ],
     "19.4": [
         report(result="It holds. {outcome.interval}"),  # whatever came out
-        report(result="{outcome.verdict}, and not the verdict undecided: {outcome.because or outcome.interval}"),
+        report(result="{outcome.verdict}, and not the verdict open: {outcome.because or outcome.interval}"),
         report(result="{outcome.verdict} {outcome.mean:+.2f}"),  # no interval; nan where there is no verdict
         report(result="{outcome.verdict} {outcome.interval}"),  # does not say why there is none
         report(result="{outcome.verdict} {outcome.because or outcome.interval} {outcome.low}"),  # nan

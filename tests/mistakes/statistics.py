@@ -19,7 +19,7 @@ def seeds_needed(points, deviation):
 VERDICT = """
 def verdict(low, high, equal, margin):
 {lines}
-    return "undecided"
+    return "open"
 """
 HOLM = """
 def holm(p):
@@ -49,16 +49,16 @@ MISTAKES = {
     ],
     "15.4": [
         VERDICT.format(lines='    if low > margin:\n        return "holds"\n    if low <= 0 <= high:\n'
-                             '        return "level"\n    if high < 0:\n        return "reversed"'),
-        VERDICT.format(lines='    if equal:\n        return "level"\n    if low > 0:\n        return "holds"\n'
+                             '        return "equivalent"\n    if high < 0:\n        return "reversed"'),
+        VERDICT.format(lines='    if equal:\n        return "equivalent"\n    if low > 0:\n        return "holds"\n'
                              '    if high < 0:\n        return "reversed"\n    if high < margin:\n'
-                             '        return "smaller than claimed"'),
+                             '        return "fails"'),
         VERDICT.format(lines='    if low > margin:\n        return "holds"\n    if high < 0:\n        return "reversed"\n'
-                             '    if equal and low <= 0:\n        return "level"\n    if high < margin:\n'
-                             '        return "smaller than claimed"'),  # the interval first
-        VERDICT.format(lines='    if equal:\n        return "level"\n    if low > margin:\n        return "holds"\n'
+                             '    if equal and low <= 0:\n        return "equivalent"\n    if high < margin:\n'
+                             '        return "fails"'),  # the interval first
+        VERDICT.format(lines='    if equal:\n        return "equivalent"\n    if low > margin:\n        return "holds"\n'
                              '    if high < 0:\n        return "reversed"\n    if 0 < low and high < margin:\n'
-                             '        return "smaller than claimed"'),
+                             '        return "fails"'),
     ],
     "15.5": [
         HOLM.format(adjusted="p[order] * len(p)", back="[np.argsort(order)]"),  # Bonferroni

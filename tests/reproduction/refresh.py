@@ -1,4 +1,4 @@
-"""Write the numbers of README.md and of docs/findings.md, differences.md and results.md anew from what is recorded.
+"""Write the numbers of README.md and of docs/findings.md, fair.md, differences.md and results.md anew from what is recorded.
 
 ``make docs`` after a record has changed; then read what the sentences around the tables say. It changes
 differences with their intervals in rows that name their cells, README's copy of the first table, FedEcho's table and the
@@ -12,11 +12,13 @@ import re
 import textwrap
 from pathlib import Path
 
+import test_fair as comparisons
 import test_findings as findings
 import test_readme as readme
 from matplotlib import rc_context, rcParams
 
 from asyncfl_lite.base.style import use_style
+from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.report import Recorded
 from asyncfl_reproduction.report.decided import FILE, decided
 from asyncfl_reproduction.report.together import draw_together, together
@@ -32,27 +34,38 @@ def row_of(line: str) -> str:
     if not line.startswith("|") or not cells:
         return line
     if len(cells) == 1:
-        parts[-2] = findings.difference(cells[0], f"{cells[0]}@printed")
+        parts[-2] = findings.worth_of_tuning(cells[0])
     else:
-        left, right = cells
-        parts[2:4] = findings.difference(f"{left}@printed", f"{right}@printed"), findings.difference(left, right)
+        plain = ["printed"] * (len(parts) > 5)
+        parts[2:-1] = [findings.difference(*cells, one) for one in (*plain, findings.fixed(cells[0]), "tuned")]
     return "| " + " | ".join(parts) + " |"
 
 
-def lead_of(line: str) -> str:
-    """Return a row of findings with today's numbers, and a mark where they come from older searches."""
-    name, *rest = row_of(line).strip("| ").split(" | ")
-    cells = re.findall(r"`([a-z]+/[^`]+)`", line)
-    return " | ".join([f"| {findings.marked(name, cells)}", *rest]) + " |" if line.startswith("|") and cells else line
+def row_of_comparisons(line: str) -> str:
+    """Return a row of docs/fair.md with today's numbers."""
+    parts = [part.strip() for part in line.strip("|").split("|")]
+    if "` − `" not in line or not line.startswith("|"):
+        return line
+    cells = re.findall(r"`([^`]+)`", parts[-1])
+    parts[1:-1] = [comparisons.difference(*cells, column) for column in comparisons.columns_of(parts)]
+    return "| " + " | ".join(parts) + " |"
+
+
+def refreshed_fair(text: str) -> str:
+    """Return docs/fair.md with today's differences and the sentences that count them."""
+    text = "\n".join(map(row_of_comparisons, text.splitlines())) + "\n"
+    for begin, end, said in comparisons.sentences(text):
+        text = re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _, said=said: said, text, flags=re.S)
+    return text
 
 
 def refreshed_findings(text: str) -> str:
     """Return docs/findings.md with today's differences, those of its first table and those that notes explain."""
-    text = "\n".join(map(lead_of, text.splitlines())) + "\n"
+    text = "\n".join(map(row_of, text.splitlines())) + "\n"
     for number, source in findings.sources(text).items():
-        text = re.sub(rf"[+−]\d+\.\d \[[^\]]*\](?=\[\^{number}\])", findings.noted(*source), text)
+        text = re.sub(rf"([+−]\d+\.\d \[[^\]]*\]|not run)(?=\[\^{number}\](?!:))", findings.noted(*source), text)
     left = findings.left_over((ROOT / "docs/results.md").read_text())
-    return re.sub(r"Of \d+ claims (\d+ rest on borrowed rates, )?\d+ are undecided and \d+ were not run", left, text)
+    return re.sub(r"Of \d+ claims \d+ are open and \d+ were not run", left, text)
 
 
 def refreshed_differences(text: str) -> str:
@@ -66,20 +79,19 @@ def refreshed_differences(text: str) -> str:
 def refreshed_readme(text: str, leads: list[list[str]]) -> str:
     """Return README.md with the leads of docs/findings.md."""
     for row in leads:
-        name = re.escape(row[0].removesuffix(findings.OLDER))
-        text = re.sub(rf"^\| {name}(?:{findings.OLDER})? \|.*$", "| " + " | ".join(row[:4]) + " |", text, flags=re.M)
+        text = re.sub(rf"^\| {re.escape(row[0])} \|.*$", "| " + " | ".join(row[:5]) + " |", text, flags=re.M)
     said = textwrap.fill(findings.first_sentence((ROOT / "docs/results.md").read_text()), 120)
     return re.sub(r"Of \d+ claims that training could have refuted[^.]*\.", said, text)
 
 
 def refreshed_results(text: str) -> str:
     """Return docs/results.md with FedEcho's accuracies and the counts of verdicts."""
-    smoke, fair = (
-        readme.recorded(tier, "fedecho/table2/large-dir0.1/", "last5_accuracy") for tier in ("smoke", "fair")
+    smoke, laptop = (
+        readme.recorded(tier, "fedecho/table2/large-dir0.1/", "last5_accuracy") for tier in ("smoke", "laptop")
     )
     for title, paper, *_ in readme.rows_below("## FedEcho against FedBuff", text):
         cell = readme.fedechos_cell(title)
-        row = f"| {title} | {paper} | {smoke[cell]} | {fair[f'{cell}@printed']} | {fair[cell]} |"
+        row = f"| {title} | {paper} | {smoke[cell]} | {laptop[f'{cell}@server-rate']} | {laptop[cell]} |"
         text = re.sub(rf"^\| {re.escape(title)} \| {re.escape(paper)} \|.*$", row, text, flags=re.M)
     before, there, after = text.partition("| CIFAR-10 (JPEG q75) |")
     for title, ours in readme.photographs().items():
@@ -93,7 +105,7 @@ def refreshed_results(text: str) -> str:
                 text = re.sub(
                     rf"^\| {paper} \| {tier} \|.*$", f"| {paper} | {tier} | {claims} | {counts} |", text, flags=re.M
                 )
-    decided(found).to_csv(KEPT / FILE, index=False)
+    keep(decided(found), KEPT / FILE, index=False)
     for kind, counts in findings.counts_by_kind(found).items():  # of the laptop tier
         text = re.sub(rf"^\| {kind} \|.*$", f"| {kind} | {' | '.join(counts)} |", text, flags=re.M)
     return text
@@ -110,9 +122,10 @@ def picture(path: Path) -> None:
 
 
 def main() -> None:
-    """Write the four pages and the picture that two of them show."""
+    """Write the five pages and the picture that two of them show."""
     picture(ROOT / "docs/pictures/together.svg")
     changes = {"results": refreshed_results, "differences": refreshed_differences, "findings": refreshed_findings}
+    changes |= {"fair": refreshed_fair}
     for page, change in changes.items():
         name = f"docs/{page}.md"
         (ROOT / name).write_text(change((ROOT / name).read_text()))

@@ -25,14 +25,12 @@ from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.verdicts import (
+    EQUIVALENT,
     FAILS,
     HOLDS,
     NOT_RUN,
-    PARTLY,
+    OPEN,
     REVERSED,
-    SMALLER,
-    UNDECIDED,
-    WHERE_RUN,
 )
 from conftest import seeds_apart
 
@@ -49,7 +47,7 @@ COUNTS = {
     "table3": (5, 5, 1), "table4": (2, 2, 0), "fig16": (2, 1, 0), "fig2": (8, 3, 1), "fig3": (48, 36, 5),
     "fig4": (28, 21, 0), "fig5": (80, 16, 0), "fig6": (13, 9, 3), "fig7": (28, 14, 2), "fig8": (16, 8, 0),
     "fig9": (33, 9, 4), "fig10": (36, 6, 0), "fig11": (8, 5, 0), "fig12": (6, 6, 0), "fig13": (12, 4, 0),
-    "fig14": (4, 8, 0), "accuracy": (0, 37, 5), "last": (11, 0, 0),
+    "fig14": (4, 8, 0), "accuracy": (0, 37, 5), "last": (11, 0, 0), "jitter": (3, 12, 0),
 }  # fmt: skip
 NEED_NO_RUN = {
     "KU-T1-a": HOLDS,
@@ -101,7 +99,7 @@ def test_every_tier_has_its_cells(grid):
 
 def test_published_rows_are_printed_numbers(grid):
     rows = [row for cells in grid.values() for cell in cells for row in cell.published]
-    assert all(cell.published for cells in grid.values() for cell in cells)
+    assert all(cell.published for cells in grid.values() for cell in cells if "/jitter/" not in cell.name)
     for row in {tuple(row.items()): row for row in rows}.values():
         table = published("KUIPER", row["artefact"])
         if len(row) == 1:  # a plot: its cells stand beside no printed number
@@ -236,14 +234,14 @@ def test_every_claim_of_trained_cells_has_made_up_worlds():
 WHOLE = {"KU-F3-a", "KU-F3-d", "KU-F6-c", "KU-F12-a", "KU-F12-b", "KU-F14b-a", "KU-F14a-a", "KU-F16-a", "KU-F2-c",
          "KU-F4-d", "KU-F7-c", "KU-F8-b", "KU-F9-a"}  # fmt: skip
 """Claims all of whose comparisons are in their world."""
-REFUTED = {"KU-F3-a": SMALLER, "KU-F9-b": SMALLER}
+REFUTED = {"KU-F3-a": FAILS, "KU-F9-b": FAILS}
 """How claims come out that are not reversed in their changed world."""
 
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_claim_holds_and_is_refuted_with_the_numbers(name):
     holding, change = WORLDS[name]
-    assert CHECKS[name](world(**holding)).verdict == (HOLDS if name in WHOLE else WHERE_RUN)
+    assert CHECKS[name](world(**holding)).verdict == HOLDS
     assert CHECKS[name](world(**{**holding, **change})).verdict == REFUTED.get(name, REVERSED)
 
 
@@ -254,16 +252,16 @@ def test_half_of_a_claim_is_not_the_claim():
 
 def test_what_was_left_out_of_an_order_is_counted():
     text = CHECKS["KU-T3-a"](world(**STARTS)).detail
-    assert text.startswith("1 of 3 comparisons run: 1 holds")
-    assert CHECKS["KU-F9-a"](world(**{**F9, "fig9a/bias0.8/no-burst": 50})).verdict == PARTLY
+    assert text.startswith("1 of 3 parts run: 1 holds")
+    assert CHECKS["KU-F9-a"](world(**{**F9, "fig9a/bias0.8/no-burst": 50})).verdict == EQUIVALENT
 
 
 def test_comparisons_are_undecided_within_the_spread_and_without_seeds():
     same = world(**{"a": 50.0, "b": 50.05, "c": 49.9})
     two = Measured({name: frame.iloc[:2] for name, frame in same.summaries.items()})
     assert below(same, "kuiper/a", 0.6).verdict == HOLDS and below(same, "kuiper/a", 0.4).verdict == REVERSED
-    assert below(two, "kuiper/a", 0.9).verdict == UNDECIDED
-    assert below(world(a=50.0), "kuiper/a", 0.5).verdict == UNDECIDED  # a limit is not approached by a point
+    assert below(two, "kuiper/a", 0.9).verdict == OPEN
+    assert below(world(a=50.0), "kuiper/a", 0.5).verdict == OPEN  # a limit is not approached by a point
     assert unimodal(same, ["kuiper/a", "kuiper/b"]).verdict == NOT_RUN
     assert (unmoved(world(a=0), "kuiper/a").verdict, unmoved(same, "kuiper/a").verdict) == (HOLDS, FAILS)
 
@@ -275,7 +273,7 @@ def test_comparisons_are_undecided_within_the_spread_and_without_seeds():
         ((30, 44.8, 45, 35), HOLDS),  # level at the top
         ((30, 40, 25, 50), REVERSED),  # a valley
         ((50, 40, 30, 20), HOLDS),  # it falls all the way
-        ((44.98, 45, 44.99, 44.98), PARTLY),
+        ((44.98, 45, 44.99, 44.98), EQUIVALENT),
     ],
 )
 def test_unimodal_is_a_rise_and_a_fall_without_a_valley(points, verdict):

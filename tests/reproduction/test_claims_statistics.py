@@ -25,7 +25,7 @@ from asyncfl_reproduction.statistics import (
     simulated_error_rates,
     within_a_claim,
 )
-from asyncfl_reproduction.verdicts import HOLDS, LEVEL, REVERSED, SMALLER, UNDECIDED
+from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, OPEN, REVERSED
 
 
 def differences(mean: float, deviation: float, seeds: int = 10) -> np.ndarray:
@@ -44,7 +44,7 @@ def test_numbers_are_those_of_the_libraries(seeds, level):
     assert found.p == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
     assert found.wilcoxon == pytest.approx(stats.wilcoxon(d).pvalue)
     assert found.equal == pytest.approx(DescrStatsW(d).ttost_mean(-EQUAL_POINTS, EQUAL_POINTS)[0])
-    rests_on = found.equal if found.verdict == LEVEL else found.p
+    rests_on = found.equal if found.verdict == EQUIVALENT else found.p
     assert found.scaled == pytest.approx(min(1, rests_on * 0.05 / level))
     assert found.apart == pytest.approx(min(1, 2 * stats.ttest_1samp(d, EQUAL_POINTS, alternative="greater").pvalue))
     assert (found.seeds, found.mean) == (seeds, pytest.approx(0.004))
@@ -60,20 +60,20 @@ def test_the_looks_spend_five_percent():
     ("mean", "deviation", "margin", "verdict"),
     [
         (0.17, 0.05, 0.07, HOLDS),
-        (0.03, 0.01, 0.07, SMALLER),
-        (0.06, 0.03, 0.07, UNDECIDED),  # above 0, but the margin lies within
-        (0.0, 0.008, 0.07, LEVEL),
-        (0.0, 0.05, 0.0, UNDECIDED),
-        (0.0, 0.05, 0.07, SMALLER),  # neither more than 0 nor level, but surely not what was claimed
+        (0.03, 0.01, 0.07, FAILS),
+        (0.06, 0.03, 0.07, OPEN),  # above 0, but the margin lies within
+        (0.0, 0.008, 0.07, EQUIVALENT),
+        (0.0, 0.05, 0.0, OPEN),
+        (0.0, 0.05, 0.07, FAILS),  # neither more than 0 nor level, but surely not what was claimed
         (-0.03, 0.01, 0.0, REVERSED),
         (-0.03, 0.01, 0.07, REVERSED),
-        (-0.004, 0.003, 0.0, LEVEL),  # its sign is sure, and it is within a point
-        (0.004, 0.003, 0.0, LEVEL),
-        (0.004, 0.003, 0.07, LEVEL),
+        (-0.004, 0.003, 0.0, EQUIVALENT),  # its sign is sure, and it is within a point
+        (0.004, 0.003, 0.0, EQUIVALENT),
+        (0.004, 0.003, 0.07, EQUIVALENT),
         (0.012, 0.003, 0.0, HOLDS),
         (-0.004, 0.003, -0.01, HOLDS),  # not more than a point below
         (-0.03, 0.01, -0.01, REVERSED),
-        (-0.01, 0.01, -0.01, UNDECIDED),
+        (-0.01, 0.01, -0.01, OPEN),
     ],
 )
 def test_verdicts(mean, deviation, margin, verdict):
@@ -81,30 +81,30 @@ def test_verdicts(mean, deviation, margin, verdict):
 
 
 def test_the_verdict_is_read_off_the_interval():
-    assert judge(0.01, 0.02, False) == HOLDS and judge(0.0, 0.02, False) == UNDECIDED
-    assert judge(0.01, 0.02, False, 0.05) == SMALLER and judge(-0.01, 0.005, True) == LEVEL
-    assert judge(0.001, 0.005, True) == judge(-0.005, -0.001, True) == judge(0.001, 0.005, True, 0.05) == LEVEL
+    assert judge(0.01, 0.02, False) == HOLDS and judge(0.0, 0.02, False) == OPEN
+    assert judge(0.01, 0.02, False, 0.05) == FAILS and judge(-0.01, 0.005, True) == EQUIVALENT
+    assert judge(0.001, 0.005, True) == judge(-0.005, -0.001, True) == judge(0.001, 0.005, True, 0.05) == EQUIVALENT
     assert judge(-0.012, 0.005, True, -0.01) == HOLDS  # of "not more than a point below"
-    assert judge(-math.inf, -0.01, False) == REVERSED and judge(0.01, math.inf, False, 0.05) == UNDECIDED
-    assert judge(-0.02, 0.04, False, 0.05) == SMALLER and judge(-0.02, 0.04, False, 0.03) == UNDECIDED
-    assert judge(-0.02, 0.04, False, -0.01) == UNDECIDED
+    assert judge(-math.inf, -0.01, False) == REVERSED and judge(0.01, math.inf, False, 0.05) == OPEN
+    assert judge(-0.02, 0.04, False, 0.05) == FAILS and judge(-0.02, 0.04, False, 0.03) == OPEN
+    assert judge(-0.02, 0.04, False, -0.01) == OPEN
 
 
 def test_odd_input_decides_nothing_by_accident():
     for few in ([], [0.5], [0.5, 0.5], [0.5, 0.4, math.nan]):
         found = contrast(np.array(few), "")
-        assert found.verdict == UNDECIDED and found.p == 1 and (found.low, found.high) == (-math.inf, math.inf)
-    assert contrast(np.array([math.inf, 1.0, 2.0, 3.0]), "").verdict == UNDECIDED
+        assert found.verdict == OPEN and found.p == 1 and (found.low, found.high) == (-math.inf, math.inf)
+    assert contrast(np.array([math.inf, 1.0, 2.0, 3.0]), "").verdict == OPEN
     some = contrast(np.array([*differences(0.1, 0.01, 9), math.nan]), "")
     assert (some.seeds, some.level) == (9, 0.95)
 
 
-@pytest.mark.parametrize(("seeds", "verdict"), [(3, UNDECIDED), (5, UNDECIDED), (6, HOLDS), (10, HOLDS), (32, HOLDS)])
+@pytest.mark.parametrize(("seeds", "verdict"), [(3, OPEN), (5, OPEN), (6, HOLDS), (10, HOLDS), (32, HOLDS)])
 def test_equal_differences_are_judged_by_their_number(seeds, verdict):
     found = contrast(np.full(seeds, 0.3) + 1e-16 * np.arange(seeds), "")
     assert found.verdict == verdict and found.p == pytest.approx(0.5 ** (seeds - 1))
     assert contrast(np.full(seeds, -0.3), "").verdict == {HOLDS: REVERSED}.get(verdict, verdict)
-    assert contrast(np.zeros(10), "").verdict == LEVEL and contrast(np.zeros(3), "").verdict == UNDECIDED
+    assert contrast(np.zeros(10), "").verdict == EQUIVALENT and contrast(np.zeros(3), "").verdict == OPEN
 
 
 def test_log_ratios_of_censored_times_are_never_further_from_zero_than_the_truth():
@@ -122,9 +122,9 @@ def test_an_end_that_censoring_opens_decides_nothing_on_its_side():
     d = differences(0.5, 0.1)
     at_least = contrast(d, "", unit="log ratio", bounds=(True, False))
     assert (at_least.verdict, at_least.high, at_least.equal) == (HOLDS, math.inf, 1)
-    assert contrast(d, "", 2.0, bounds=(True, False)).verdict == UNDECIDED  # it may be more than 2
-    assert contrast(d, "", 2.0, bounds=(True, True)).verdict == SMALLER
-    assert contrast(d, "", bounds=(False, True)).verdict == UNDECIDED
+    assert contrast(d, "", 2.0, bounds=(True, False)).verdict == OPEN  # it may be more than 2
+    assert contrast(d, "", 2.0, bounds=(True, True)).verdict == FAILS
+    assert contrast(d, "", bounds=(False, True)).verdict == OPEN
     assert contrast(-d, "", bounds=(False, True)).verdict == REVERSED
 
 
@@ -150,22 +150,22 @@ def usable(parts: list[Contrast]) -> list[str]:
 def test_one_refuted_part_of_many_has_to_stand_by_holm():
     one = -0.0125  # p = 0.0033 with ten seeds, whose bar is 0.01
     assert usable(parts(one)) == [REVERSED]
-    assert usable(parts(*[0.05] * 20, one)) == [HOLDS] * 20 + [UNDECIDED]
+    assert usable(parts(*[0.05] * 20, one)) == [HOLDS] * 20 + [OPEN]
     assert usable(parts(*[0.05] * 20, -0.05)) == [HOLDS] * 20 + [REVERSED]
     assert within_a_claim([]) == []
     level = parts(0.0, deviation=0.01)  # equal by one test, p = 0.006
-    assert usable(level) == [LEVEL]
-    assert usable([*level, *parts(*[0.05] * 9)])[0] == UNDECIDED
-    assert usable(level * 10) == [LEVEL] * 10  # that all are needs no correction
+    assert usable(level) == [EQUIVALENT]
+    assert usable([*level, *parts(*[0.05] * 9)])[0] == OPEN
+    assert usable(level * 10) == [EQUIVALENT] * 10  # that all are needs no correction
     less = parts(0.03, margin=0.0425, deviation=0.01)
-    assert usable(less) == [SMALLER] and usable([*less, *parts(*[0.5] * 19, margin=0.1)])[0] == UNDECIDED
+    assert usable(less) == [FAILS] and usable([*less, *parts(*[0.5] * 19, margin=0.1)])[0] == OPEN
 
 
 def test_a_parts_p_is_corrected_only_where_it_refutes():
     """That other parts hold beyond doubt does not make one reversed part surer."""
     found = within_a_claim(parts(*[0.05] * 3, -0.0125))
     alone = parts(-0.0125)[0].scaled
-    assert found[-1] == (UNDECIDED, pytest.approx(4 * alone)) and found[0][1] == parts(0.05)[0].scaled
+    assert found[-1] == (OPEN, pytest.approx(4 * alone)) and found[0][1] == parts(0.05)[0].scaled
 
 
 def test_scaled_p_values_have_one_bar():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
@@ -92,11 +93,38 @@ def test_time_is_measured_within_an_order_of_magnitude():
 
 def test_what_takes_too_long_is_given_up(monkeypatch):
     monkeypatch.setattr(cost, "LIMIT", 0.2)
+    monkeypatch.setattr(cost, "PATIENCE", 4)
     monkeypatch.setattr(cost, "_shortened", lambda config, versions: time.sleep(60))
     began = time.monotonic()
     with pytest.raises(ConfigError, match="two server versions take longer than 0.2 seconds here"):
         timed_speed(Config(**SMALL))
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("reads", "runs", "waits", "refused"),
+    [
+        (0, 0.01, 0.3, None),  # for other programs, on a busy machine
+        (0.3, 0.01, 0, None),
+        (0, 0.01, 1, "its data take longer than 0.8 seconds to read here"),
+        (0, 0.3, 0, "two server versions take longer than 0.2 seconds here"),
+    ],
+)
+def test_the_limit_is_of_the_estimates_own_processor_time(monkeypatch, reads, runs, waits, refused):
+    def work(seconds):
+        end = time.process_time() + seconds
+        time.sleep(waits)
+        while time.process_time() < end:
+            pass
+
+    updates = iter((2, 2, 4))
+    monkeypatch.setattr(cost, "LIMIT", 0.2)
+    monkeypatch.setattr(cost, "PATIENCE", 4 if waits == 1 else 20)
+    monkeypatch.setattr(cost, "LONG_ENOUGH", 0.0)
+    monkeypatch.setattr(cost, "load_task", lambda source: work(reads))
+    monkeypatch.setattr(cost, "_shortened", lambda config, versions: work(runs) or next(updates))
+    with pytest.raises(ConfigError, match=refused) if refused else nullcontext():
+        timed_speed(Config(**SMALL))
 
 
 def test_what_has_to_be_fetched_is_not_timed():

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import psutil
 import pytest
+from sockets import listening
 
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, connected, outcomes
 
+dask = pytest.importorskip("dask")
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'asyncfl-lite[dask]'")
 
 pytestmark = pytest.mark.long
@@ -49,17 +55,22 @@ def grid(tmp_path):
 def cluster(tmp_path):
     """A scheduler's address, and a function that starts a worker; all are gone afterwards."""
     file, started = tmp_path / "scheduler.json", []
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    env = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT / "tests"), str(ROOT)]),
+    }
 
     def start(kind, *options):
         command = [sys.executable, "-m", "dask", kind, *options]
         started.append(subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.DEVNULL))
         return started[-1]
 
-    start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-    wait_for(file.exists)
+    own = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+    start("scheduler", *own, "--port", "0", "--scheduler-file", str(file))
+    wait_for(lambda: file.exists() and file.read_text())  # it is written after it is made
     address = json.loads(file.read_text())["address"]
-    yield address, lambda: start("worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    yield address, lambda: start("worker", address, *own, "--nthreads", "1", "--no-nanny")
     for process in reversed(started):
         process.kill()
         process.wait()
@@ -70,6 +81,29 @@ def wait_for(condition, seconds=90):
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.05)
+
+
+def test_the_pages_cluster_on_one_machine_listens_on_loopback_alone(tmp_path):
+    """As docs/cluster.md starts it, but for the port."""
+    page = (ROOT / "docs/cluster.md").read_text()
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    commands = re.findall(r"^dask ((?:scheduler|worker tcp).*?)(?: +#.*)?$", page.replace("8786", port), re.M)[:2]
+    assert [command.split()[0] for command in commands] == ["scheduler", "worker"]
+    started = []
+    try:
+        for command in commands:
+            dask = [sys.executable, "-m", "dask", *command.split()]
+            started.append(subprocess.Popen(dask, cwd=tmp_path, stderr=subprocess.DEVNULL))
+            wait_for(lambda: not socket.socket().connect_ex(("127.0.0.1", int(port))))
+        with connected(f"tcp://127.0.0.1:{port}") as client:
+            assert len(client.nthreads()) == 1
+            assert listening([process.pid for process in started]) == {"127.0.0.1"}
+    finally:
+        for process in reversed(started):
+            for one in (*psutil.Process(process.pid).children(recursive=True), process):
+                one.kill()
+            process.wait()
 
 
 def test_a_worker_that_is_killed_in_a_cell_costs_nothing_but_time(grid, cluster, tmp_path):
@@ -108,6 +142,39 @@ def test_a_cell_that_kills_every_worker_fails_and_the_others_are_done(grid, clus
     ended = dict(outcomes(deadly, expand_grid(grid), tmp_path, scheduler=address))
     assert ended.pop("toy/a") == "its worker was lost 3 times, killed or out of memory"
     assert ended == {"toy/b": "not run, in this test", "toy/c": "not run, in this test"}
+
+
+def test_code_that_the_cluster_does_not_have_is_the_cells_error(grid, cluster, tmp_path, monkeypatch):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/only_here.py").write_text("def work(cell, runs):\n    return cell.name, None\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "own"))
+    address, start_worker = cluster
+    start_worker()
+    ended = dict(outcomes(importlib.import_module("only_here").work, expand_grid(grid), tmp_path, scheduler=address))
+    assert list(ended) == ["toy/a", "toy/b", "toy/c"]
+    assert all(
+        error.startswith("RuntimeError: Error during deserial") and "\n" not in error for error in ended.values()
+    )
+
+
+def sleepy(cell, runs):
+    """Stands for a cell that runs when the scheduler is lost."""
+    (runs / "runs").touch()
+    time.sleep(60)
+
+
+def test_a_lost_scheduler_is_one_line_with_the_whole_advice(grid, cluster, tmp_path, capfd):
+    address, start_worker = cluster
+    start_worker()
+    (lost,) = [one for one in psutil.Process().children() if "scheduler" in one.cmdline()]
+    ends = threading.Thread(target=lambda: (wait_for((tmp_path / "runs").exists), lost.kill()))
+    with dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
+        ends.start()
+        with pytest.raises(SimulationError) as caught:
+            list(outcomes(sleepy, expand_grid(grid), tmp_path, scheduler=address))
+    advice = "is gone, and its workers end with it; start a scheduler and workers again, and the same command continues"
+    assert str(caught.value) == f"scheduler: {address} {advice}"
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,3 +75,22 @@ def test_only_who_has_a_certificate_is_let_in(tmp_path, monkeypatch):
         for process in reversed(started):
             process.kill()
             process.wait()
+
+
+@pytest.mark.parametrize(
+    ("address", "open_to_all"),
+    [("tcp://127.0.0.1:8786", False), ("tcp://[::1]:8786", False), ("tcp://localhost:1", False), ("tls://10.0.0.1:1", False),
+     ("tcp://10.0.0.1:8786", True), ("tcp://[fe80::1]:8786", True), ("tcp://login1:8786", True), ("ucx://10.0.0.1:1", True)],
+)  # fmt: skip
+def test_a_cluster_that_is_open_to_other_machines_is_told(address, open_to_all, monkeypatch, capsys):
+    """Whether its scheduler is open or only a worker."""
+    for scheduler, worker in ((address, "tcp://127.0.0.1:5"), ("tcp://127.0.0.1:5", address)):
+        client = SimpleNamespace(
+            scheduler_info=lambda own=scheduler: {"address": own}, nthreads=lambda own=worker: {own: 2}
+        )
+        monkeypatch.setattr(workers, "connected", lambda _, client=client: nullcontext(client))
+        assert workers.count_workers(scheduler) == 2
+        told = (
+            f"scheduler: anyone who reaches {address} can run code as you; see docs/cluster.md\n" if open_to_all else ""
+        )
+        assert capsys.readouterr().err == told

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
 from asyncfl_lite import Config
 from asyncfl_lite.runs.explained import explained
 from asyncfl_reproduction import home
-from asyncfl_reproduction.tuning.defaults import FILE, searched, write_defaults
 
 
 def origins(config: Config) -> dict[str, tuple[object, str]]:
@@ -35,12 +33,6 @@ def test_every_value_of_a_run_is_named_once():
     assert len(names) == len(set(names))
     flat = sum(len(value) if isinstance(value, dict) else 1 for value in config.as_dict().values())
     assert len(names) == flat
-
-
-def test_the_file_of_defaults_is_what_the_command_writes(tmp_path):
-    write_defaults(tmp_path / "defaults.yaml")
-    assert (tmp_path / "defaults.yaml").read_text() == FILE.read_text()
-    assert yaml.safe_load(FILE.read_text()) == searched()
 
 
 @pytest.mark.parametrize("algorithm", ["fedbuff", "fedecho", "fedasync"])

@@ -136,8 +136,8 @@ def test_squares_have_the_difference_and_the_colour_of_its_verdict():
 
 def test_differences_are_what_comparisons_say():
     place, other = "fedecho/table2/large-dir0.1", "fedbuff"
-    row = lessons.differences("fedecho-natural", [other], {"digits": place}, column="rate 1").iloc[0]
-    said = lessons.compare(f"{place}/fedecho-natural", f"{place}/{other}", column="rate 1")
+    row = lessons.differences("fedecho-natural", [other], {"digits": place}, column="server rate 1").iloc[0]
+    said = lessons.compare(f"{place}/fedecho-natural", f"{place}/{other}", column="server rate 1")
     assert f"{row['mean']:+.1f} [{row['low']:.1f}, {row['high']:.1f}], {row['seeds']} seeds: {row['verdict']}" in said
     with pytest.raises(ResultError, match="nothing"):
         lessons.differences("nothing", [other], {"digits": place})

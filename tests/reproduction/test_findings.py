@@ -15,15 +15,14 @@ from asyncfl_course import lessons
 from asyncfl_lite import plots
 from asyncfl_reproduction import home
 from asyncfl_reproduction.claims import KINDS, VERDICTS
-from asyncfl_reproduction.grid.cells import ALL_PRINTED, TWIN
-from asyncfl_reproduction.grid.columns import FIXED, RATE_1, TUNED, untuned
+from asyncfl_reproduction.grid.cells import SERVER_RATE
+from asyncfl_reproduction.grid.columns import FIXED, PLAIN, RATE_1, TUNED, untuned
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report import Recorded
-from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.statistics import contrast
-from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, REVERSED, UNDECIDED, counted
+from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, OPEN, REVERSED, counted
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/differences.md").read_text()
@@ -49,27 +48,27 @@ def recorded(tier: str, paper: str) -> pd.DataFrame:
     return read_table(home.RESULTS / tier / paper / RUNS).set_index("cell")
 
 
-def tier_of(*cells: str) -> str:
-    """Where cells are compared: in ``fair`` if all of them were searched where they are used, else where they are."""
-    paper = cells[0].split("/")[0]
+def tier_of(cell: str) -> str:
+    """The tier in which a cell is recorded."""
+    paper = cell.split("/")[0]
     own = TIERS.get(paper, "laptop")
-    return first_tier(cells, ("fair", own, "paper"), home.RESULTS) or own
+    exact = (home.RESULTS / "paper" / paper).exists() and cell in recorded("paper", paper).index
+    return "paper" if exact and cell not in recorded(own, paper).index else own
 
 
-def by_seed(cell: str, tier: str | None = None) -> pd.Series | None:
-    """A cell's mean of the last five tests, by seed."""
-    runs = recorded(tier or tier_of(cell), cell.split("/")[0])
-    return runs.loc[cell].set_index("seed")["last5_accuracy"] if cell in runs.index else None
-
-
-def difference(left: str, right: str, tier: str | None = None) -> str:
-    tier = tier or tier_of(left, right)
-    sides = [by_seed(cell, tier) for cell in (left, right)]
-    if any(side is None for side in sides):
+def difference(left: str, right: str, column: str = TUNED, tier: str | None = None) -> str:
+    tier = tier or tier_of(left)
+    gap = lessons.evidence(left.split("/")[0], tier).column(column).gap(left, right)
+    if gap is None:
         return "not run"
-    found = contrast((sides[0] - sides[1]).dropna().to_numpy(), "")
+    found = contrast(gap.to_numpy(), "")
     assert found.seeds >= (5 if left.startswith("real/") else {"paper": 3}.get(tier, 10))
     return in_points(100 * found.mean, 100 * found.low, 100 * found.high)
+
+
+def fixed(cell: str) -> str:
+    """The column beside the tuned one of a table with this cell."""
+    return "printed" if TIERS.get(cell.split("/")[0]) == "league" else "server_rate"
 
 
 def in_points(mean: float, low: float, high: float) -> str:
@@ -146,10 +145,11 @@ def printed_gain(ours: str, other: str) -> float | None:
     "row", [*LEADS, *OF_FEDECHO, *OF_PAIRS, *OF_KUIPER, *OF_FEDADT, *OF_FEDREVIVE, *OF_LEAGUE], ids=lambda row: row[-1]
 )
 def test_a_difference_is_what_was_recorded(row):
-    _, paper, as_printed, tuned, cells = row
+    _, paper, *plain, at_rate, tuned, cells = row
     left, right = re.findall("`([^`]+)`", cells)
-    assert tuned == difference(left, right) != "not run"
-    assert as_printed == difference(f"{left}@printed", f"{right}@printed") != "not run"
+    assert tuned == difference(left, right)
+    assert at_rate == difference(left, right, fixed(left))
+    assert plain == [difference(left, right, "printed")] * len(plain)
     gain = printed_gain(left, right)
     assert paper == ("" if gain is None else f"{gain:+.1f}".replace("-", "−"))
 
@@ -165,10 +165,10 @@ def printed(cell: str) -> float | None:
 
 @pytest.mark.parametrize("row", ABLATIONS, ids=lambda row: row[0])
 def test_an_ablation_is_what_was_recorded(row):
-    _, paper, as_printed, tuned, cells = row
+    _, paper, at_rate, tuned, cells = row
     left, right = re.findall("`([^`]+)`", cells)
-    assert tuned == difference(left, right) != "not run"
-    assert as_printed == difference(f"{left}@printed", f"{right}@printed") != "not run"
+    assert tuned == difference(left, right)
+    assert at_rate == difference(left, right, "server_rate")
     values = printed(left), printed(right)
     assert paper == ("" if None in values else f"{values[0] - values[1]:+.1f}")
 
@@ -177,7 +177,17 @@ def test_an_ablation_is_what_was_recorded(row):
 def test_what_tuning_is_worth_is_what_was_recorded(row):
     _, worth, cell = row
     name = cell.strip("`")
-    assert worth == difference(name, f"{name}@printed") != "not run"
+    assert worth == worth_of_tuning(name)
+
+
+def worth_of_tuning(cell: str) -> str:
+    """By how much a tuned cell is above the one with a fixed server rate."""
+    measured = lessons.evidence(cell.split("/")[0], tier_of(cell))
+    gap = measured.gap(cell, cell + SERVER_RATE)
+    if gap is None:
+        return "not run"
+    found = contrast(gap.to_numpy(), "")
+    return in_points(100 * found.mean, 100 * found.low, 100 * found.high)
 
 
 COURSES = [
@@ -191,7 +201,7 @@ COURSES = [
 
 def course() -> list[list[str]]:
     """The rows of the table on parts of a run."""
-    found = [lessons.leads(*cells, over=over, tier=tier_of(*cells)) for *cells, over in COURSES]
+    found = [lessons.leads(*cells, over=over, tier=tier_of(cells[0])) for *cells, over in COURSES]
     told = [[in_points(row.mean, row.low, row.high) for row in one.itertuples()] for one in found]
     return [[f"{part} of 8", *leads] for part, leads in enumerate(zip(*told, strict=True), 1)]
 
@@ -205,7 +215,9 @@ def test_a_table_calls_its_columns_what_they_are():
     seen = 0
     for text in (PAGE, FINDINGS):
         for head, cells in re.findall(
-            r"^\| (?:difference|lead).* \| paper \| ([^|]+) \| tuned \|.*\n.*\n((?:\|.*\n)+)", text, re.M
+            r"^\| (?:difference|lead).* \| paper \| (?:plain [^|]+\| )?([^|]+) \| tuned \|.*\n.*\n((?:\|.*\n)+)",
+            text,
+            re.M,
         ):
             for row in cells.splitlines():
                 seen += 1
@@ -244,29 +256,17 @@ def noted(column: str, left: str, right: str) -> str:
     tier = "real" if column.endswith(ON_REAL_DATA) else None
     column = column.removesuffix(ON_REAL_DATA)
     if column == "first eighth":
-        lead = lessons.leads(left, right, tier=tier or tier_of(left, right)).iloc[0]
+        lead = lessons.leads(left, right, tier=tier or tier_of(left)).iloc[0]
         return in_points(lead["mean"], lead["low"], lead["high"])
     if column == "equal time":
-        measured = lessons.evidence(left.split("/")[0], tier or tier_of(left, right))
+        measured = lessons.evidence(left.split("/")[0], tier or tier_of(left))
         found = contrast(measured.gap_in_time(left, right).to_numpy(), "")
         return in_points(100 * found.mean, 100 * found.low, 100 * found.high)
-    marks = {TUNED: "", untuned(left.split("/")[0]): TWIN, "every rate of Table 8": ALL_PRINTED}
-    marks |= {"every rate of Table 4": ALL_PRINTED, "own cell": "", "fixed rates": ""}
-    assert column in marks, f"{left} has no column {column!r}"
-    return difference(left + marks[column], right + marks[column], tier)
-
-
-OLDER = " ‡"
-"""Behind a lead of findings whose cells were not all searched under the rules of the tier ``fair``."""
-
-
-def marked(name: str, cells: list[str]) -> str:
-    """A lead's name with the mark that it should have."""
-    return name.removesuffix(OLDER) + OLDER * (tier_of(*cells) != "fair")
-
-
-def test_leads_from_older_searches_are_marked():
-    assert all(row[0] == marked(row[0], re.findall("`([^`]+)`", row[-1])) for row in LEADS)
+    rate = untuned(left.split("/")[0])
+    columns = {TUNED: TUNED, rate: fixed(left), PLAIN.get(rate, ""): "printed", "own cell": TUNED, "fixed rates": TUNED}
+    columns |= {"every rate of Table 8": "all_printed", "every rate of Table 4": "all_printed"}
+    assert column in columns, f"{left} has no column {column!r}"
+    return difference(left, right, columns[column], tier)
 
 
 @pytest.mark.parametrize("number", sources(FINDINGS))
@@ -297,22 +297,6 @@ def test_accuracies_and_times_at_a_papers_own_size_are_what_was_recorded():
     assert "165 times as long" in SAID and round(sum(times[0]) / sum(times[1])) == 165
 
 
-def test_the_readme_has_the_leads_on_photographs():
-    cells = "real/cifar10_jpeg75/fedecho-natural", "real/cifar10_jpeg75/fedbuff"
-    fixed, tuned = (noted(column, *cells).split(" ")[0].removeprefix("+") for column in (RATE_1, TUNED))
-    assert f"leads by {fixed} points at rate 1 and {tuned} when tuned" in " ".join(README.split())
-
-
-@pytest.mark.parametrize(("column", "sign"), [("rate 1", 1), ("tuned", -1)])
-def test_fedadts_lead_turns_in_all_columns_of_its_table(column, sign):
-    data = ("mnist", "fmnist", "cifar10", "cifar100")
-    places = {f"{name}-dir{alpha}": f"fedadt/table1/{name}-dir{alpha}" for name in data for alpha in (0.1, 0.5, 1.0)}
-    found = lessons.differences("fedadt", ["fedbuff"], places, column=column)
-    assert "flips in all twelve columns" in " ".join(PAGE.split()) and len(found) == 12
-    assert ((sign * found["low"] > 0) & (sign * found["high"] > 0)).all()
-    assert "Eight of the twelve borrow" in PAGE and (found["verdict"] == BORROWED).sum() == 8
-
-
 def test_no_number_of_the_findings_is_without_its_cells():
     lines = [line for line in FINDINGS.splitlines() if not line.startswith(("|", "[^"))]
     bare = re.findall(r"[+−]\d+\.\d \[[^\]]*\](?!\[\^\d+\])", "\n".join(lines))
@@ -325,11 +309,10 @@ def test_no_number_of_the_findings_is_without_its_cells():
 
 
 def left_over(results: str) -> str:
-    """How many claims of the laptop tier rest on borrowed rates, are undecided or not run, by docs/results.md."""
+    """How many claims of the laptop tier are open or not run, by docs/results.md."""
     rows = [row for table in tables(results) for row in table if row[1] == "laptop"]
-    claims, undecided, borrowed, not_run = (sum(int(row[column]) for row in rows) for column in (2, 9, -2, -1))
-    lent = f"{borrowed} rest on borrowed rates, " * bool(borrowed)
-    return f"Of {claims} claims {lent}{undecided} are undecided and {not_run} were not run"
+    claims, left, not_run = (sum(int(row[column]) for row in rows) for column in (2, 6, 8))
+    return f"Of {claims} claims {left} are open and {not_run} were not run"
 
 
 def of_kinds(results: str) -> dict[str, list[str]]:
@@ -362,37 +345,36 @@ def test_how_many_claims_are_left_is_what_the_results_count():
 
 
 def test_the_readme_shows_the_first_table():
-    assert [row[:4] for row in LEADS] in tables(README)
+    assert [row[:5] for row in LEADS] in tables(README)
 
 
 def test_what_the_readme_says_first_stands_in_its_tables():
     said = " ".join(README.partition("**What we found**")[2].partition("\n## ")[0].split())
-    fixed, tuned = ([float(row[column].split(" ")[0].replace("−", "-")) for row in LEADS] for column in (2, 3))
-    assert (
-        f"lead it by up to {max(fixed):.0f} points if" in said and f"by at most {max(tuned)} once all are tuned" in said
-    )
+    plain, tuned = ([float(row[column].split(" ")[0].replace("−", "-")) for row in LEADS] for column in (2, 4))
+    assert f"lead plain FedBuff by up to {max(plain):.0f} points if" in said
+    assert f"by at most {max(tuned)} once all are tuned" in said
     behind = {row[0]: number for row, number in zip(LEADS, tuned, strict=True) if number < -1}
-    assert {name: round(number) for name, number in behind.items()} == {"KUIPER, bias 1": -6, "FedADT": -5}
-    assert "by 5 and 6 points when tuned: FedADT, and KUIPER" in said
+    assert {name: round(number) for name, number in behind.items()} == {"KUIPER, bias 1": -7, "FedADT": -5}
+    assert "by 5 and 7 points when tuned: FedADT, and KUIPER" in said
     claims, *counts = of_kinds((ROOT / "docs/results.md").read_text())["trained"]
     count = dict(zip(VERDICTS, counts, strict=True))
-    assert (
-        f"Of {claims} claims about training, {count['holds']} hold, and {count['reversed']} are reversed in at" in said
-    )
-    assert f"{count[UNDECIDED]} of these claims are undecided" in said
+    told = f"{count[HOLDS]} hold, {count[REVERSED]} are reversed in at least one part, and {count[OPEN]} are open"
+    assert f"Of {claims} claims about training, {told}" in said
 
 
 def test_the_readme_says_what_fedecho_gains_on_real_images():
     cells = "fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff"
-    early, late = (noted(f"{column} on real data", *cells).split(" ")[0] for column in ("first eighth", TUNED))
-    assert f"leads by {early} points early and {late} at the end" in " ".join(README.split())
+    columns = (PLAIN[RATE_1], "first eighth", TUNED)
+    plain, early, late = (noted(f"{column} on real data", *cells).split(" ")[0] for column in columns)
+    said = " ".join(README.split())
+    assert f"at 1 by {plain} points" in said and f"leads by {early} points early and {late} at the end" in said
 
 
-@pytest.mark.parametrize(("row", "level"), [*enumerate([True, False, True, False, False, True, False])])
+@pytest.mark.parametrize(("row", "level"), [*enumerate([True, False, False, False, False, True, False])])
 def test_which_tuned_leads_are_level(row, level):
     cells = re.findall("`([^`]+)`", LEADS[row][-1])
-    left, right = (by_seed(cell, tier_of(*cells)) for cell in cells)
-    assert (contrast((left - right).dropna().to_numpy(), "").verdict == LEVEL) is level
+    gap = lessons.in_column(cells[0].split("/")[0], TUNED, tier_of(cells[0])).gap(*cells)
+    assert (contrast(gap.to_numpy(), "").verdict == EQUIVALENT) is level
 
 
 def test_in_how_many_columns_fedadt_is_above_fedbuff_in_its_own_table():
@@ -409,15 +391,16 @@ def test_on_how_many_data_sets_fedrevive_is_above_fedbuff_in_its_own_table():
 
 @pytest.mark.parametrize("rival", ["fedbuff", "oort"])
 def test_in_how_many_settings_kuiper_is_above_and_below(rival):
-    measured = lessons.in_column("kuiper", TUNED, "fair")
+    measured = lessons.in_column("kuiper", TUNED)
     ends = ["kuiper", rival]
     places = set.intersection(
         *({c.rpartition("/")[0] for c in measured.summaries if c.endswith(f"/{m}")} for m in ends)
     )
-    found = Counter(measured.above(*(f"{place}/{method}" for method in ends)).verdict for place in places)
-    counts = [found[verdict] for verdict in (HOLDS, REVERSED, LEVEL, UNDECIDED)]
-    told = f"{plots.title(rival)} in {counts[0]} of {sum(counts)} settings, below in {counts[1]}, level in {counts[2]}"
-    assert f"{told} and undecided in {counts[3]}" in SAID and sum(found.values()) == sum(counts)
+    usual = (place for place in places if "/jitter/" not in place)
+    found = Counter(measured.above(*(f"{place}/{method}" for method in ends)).verdict for place in usual)
+    counts = [found[verdict] for verdict in (HOLDS, REVERSED, EQUIVALENT, OPEN)]
+    told = f"{plots.title(rival)} in {counts[0]} of {sum(counts)} settings, below in {counts[1]}, equivalent in {counts[2]}"
+    assert f"{told} and open in {counts[3]}" in SAID and sum(found.values()) == sum(counts)
 
 
 def test_every_lead_is_over_fedbuff():

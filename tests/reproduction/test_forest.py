@@ -9,26 +9,20 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_lite import plots
-from asyncfl_reproduction.report.forest import PALE, draw_forest
+from asyncfl_reproduction.report.forest import draw_forest
 
 
 def headlines_like(**changed) -> pd.DataFrame:
     """Two headlines in two columns, as they are checked."""
     rows = [
         ("FE-2", "points", "tuned", 0.01, -0.02, 0.04, False),
-        ("FE-2", "points", "printed", 0.60, 0.50, 0.70, True),
+        ("FE-2", "points", "server_rate", 0.60, 0.50, 0.70, True),
         ("FR-2", "log ratio", "tuned", 0.2, 0.1, 0.3, True),
         ("KU-1", math.nan, "tuned", math.nan, math.nan, math.nan, False),
     ]
     table = pd.DataFrame(rows, columns=["id", "unit", "column", "mean", "low", "high", "survives"])
     table = table.assign(verdict="holds", sentence=table["id"].map("headline {}".format), paper="+1 points")
     return table.assign(**changed)
-
-
-def test_what_rests_on_borrowed_rates_is_pale():
-    opaque, pale = (draw_forest(headlines_like(verdict=verdict)).axes[0].lines for verdict in ("holds", "borrowed"))
-    assert {line.get_alpha() for line in opaque if len(line.get_xdata()) == 1} == {1.0}
-    assert {line.get_alpha() for line in pale if len(line.get_xdata()) == 1} == {PALE}
 
 
 def test_a_forest_has_an_interval_per_column_and_says_what_was_not_run():

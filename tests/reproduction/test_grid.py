@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -18,8 +19,11 @@ import pytest
 import yaml
 
 from asyncfl_lite.algorithms.fedecho import FedEcho
-from asyncfl_lite.runs.records import write_record
+from asyncfl_lite.runs.meaning import versions
+from asyncfl_lite.runs.records import read_record, write_record
 from asyncfl_lite.runs.results import load_result
+from asyncfl_reproduction.cli import _said
+from asyncfl_reproduction.grid import tidy
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import estimate
 from asyncfl_reproduction.grid.interrupts import MESSAGE
@@ -146,7 +150,9 @@ def recorded(recorded_once, tmp_path):
         (("tiers", "smoke", "seeds"), [1], ["complete", "complete"]),
         (("cells", "toy/one/fedbuff", "seeds"), {"smoke": [0, 5]}, ["missing", "complete"]),
         (("tiers", "smoke", "about"), "other words", ["complete", "complete"]),
-        (("tiers", "smoke", "settings", "threads"), 2, ["complete", "complete"]),  # how, not what
+        (("tiers", "smoke", "settings", "threads"), 1, ["complete", "complete"]),
+        (("tiers", "smoke", "settings", "threads"), 2, ["changed", "changed"]),  # sums are rounded in another order
+        (("tiers", "smoke", "settings", "checkpoint_every"), 2, ["complete", "complete"]),  # how, not what
     ],
 )
 def test_a_change_touches_exactly_its_cells(experiments, recorded, path, value, expected):
@@ -162,6 +168,29 @@ def test_only_what_changed_runs_again(experiments, recorded, monkeypatch):
     monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)
     report = run_grid(cells, recorded, notebook=TEMPLATE)
     assert ran == report.done == ["toy/one/fedbuff"] and report.skipped == ["toy/two/fedecho"]
+
+
+def test_versions_that_are_mixed_within_a_cell_or_differ_from_now_are_told(experiments, recorded, monkeypatch, capsys):
+    """A seed of the first cell is run again under another torch, and then all is complete under a third."""
+    cells = expand_grid(experiments / "smoke.yaml")
+    folder = cells[0].folder(recorded)
+    shutil.rmtree(folder / "seed-1")
+    now = versions()
+    monkeypatch.setattr("asyncfl_lite.runs.joined.versions", lambda: {**now, "torch": "9.0"})
+    record_without_a_kernel(cells[0], recorded)
+    record = read_record(folder / "result.json")
+    assert record["versions"] == now and [one["torch"] for one in record["continued_under"]] == ["9.0"]
+    assert run_grid(cells, recorded).versions == {f"torch 9.0 and {now['torch']}": 1}
+    monkeypatch.setattr("asyncfl_reproduction.grid.run.versions", lambda: {**now, "torch": "9.9"})
+    here, mixed = f"torch {now['torch']} and 9.9", f"torch {now['torch']} and 9.9; torch 9.0 and 9.9"
+    report = run_grid(cells, recorded)
+    assert report.versions == {mixed: 1, here: 1} and len(report.skipped) == 2
+    assert _said(report) == 0
+    told = "  1 complete cells were computed, at least in part, under other versions: "
+    assert capsys.readouterr().out.splitlines()[1:] == [told + mixed, told + here]
+    assert [tidy._row("a", result)["torch"] for result in cells[0].load(recorded)] == [now["torch"], "9.0"]
+    result = replace(cells[0].load(recorded)[0], continued_under=[{**now, "torch": "9.9"}])
+    assert tidy._row("a", result)["torch"] == f"{now['torch']}, then 9.9"
 
 
 def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorded, monkeypatch):
@@ -255,16 +284,8 @@ def test_every_published_row_that_a_cell_names_exists():
         assert set(table["ours"]) == {"not run"}
 
 
-def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
-    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/tasks.yaml")
-    pairs = {(cell.config.task, cell.config.algorithm) for cell in cells}
-    methods = {"fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt"}
-    tasks = {"pairdigits100", "pydoc_topics", "pydoc_chars", "modmath", "movingdigits"}
-    assert pairs == {(task, method) for task in tasks for method in methods}
-
-
 @pytest.mark.long
-def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded):
+def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded, hears_ctrl_c):
     """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run; they save their runs."""
     runs, cells = recorded, expand_grid(experiments / "smoke.yaml")
     for number in (2, 3):  # too long to end before the interrupt; of a speed that is recorded

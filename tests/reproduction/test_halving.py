@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 
 import pandas as pd
@@ -13,10 +13,10 @@ import pytest
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.meaning import meaning
 from asyncfl_reproduction.tuning import halving
-from asyncfl_reproduction.tuning.choices import choice_of, chosen_for
+from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, own_search, read_grids, study_of
 from asyncfl_reproduction.tuning.halving import carry_out, edges, grown
-from asyncfl_reproduction.tuning.outcomes import METRIC, keep, of_cells, rows_of
+from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, keep, of_cells, rows_of
 from asyncfl_reproduction.tuning.studies import points_of
 
 SETTINGS = {"task": "glyphs", "task_settings": {"samples": 200, "test_samples": 50}, "algorithm": "fedbuff",
@@ -77,6 +77,17 @@ def test_what_is_kept_is_not_run_again_and_chooses_the_same(monkeypatch, tmp_pat
     assert len(rows_of(path, "paper/table/column/fedasync")) == 3  # what is kept of others stays
 
 
+def test_values_beyond_an_edge_are_tried_with_all_seeds_in_a_search_that_has_ended(monkeypatch, tmp_path):
+    asked = made_up(monkeypatch, lambda config: config.client_lr - abs(config.server_lr - 1))
+    search = replace(SEARCH, grid={"client_lr": [0.1, 0.2, 0.4], "server_lr": [0.3, 1.0, 3.0]})
+    assert carry_out("laptop", search, tmp_path, lambda line: None)["client_lr"] == 0.8
+    asked.clear()
+    assert carry_out("laptop", search, tmp_path, lambda line: None, beyond=2)["client_lr"] == 3.2
+    assert [(config.client_lr, config.server_lr, config.seed) for config in asked] == [
+        (rate, 1.0, seed) for seed in (100, 101, 102, 103) for rate in (1.6, 3.2)
+    ]
+
+
 def test_a_grid_grows_beyond_an_edge_or_beside_the_best():
     points = points_of(SEARCH.grid)
 
@@ -118,19 +129,44 @@ def test_nothing_lies_beyond_a_word_a_zero_or_a_bound():
     ]
 
 
-def test_half_a_search_chooses_nothing():
-    file = read_grids().tuned
+def tell(folder, cell: str, accuracies: dict[float, float], column: str = "tuned", left_out: int = 0) -> None:
+    """Keep a search in which each client rate had this accuracy with every seed."""
+    file = getattr(read_grids(), column)
     seeds = [*file.seeds, *(seed for stage in file.stages for seed in stage.seeds)]
+    row = dict.fromkeys(FIELDS, "") | {"final_accuracy": 0.0, "cpu_seconds": 0.0}
     rows = [
-        {"point": json.dumps({"client_lr": rate}), "seed": seed, METRIC: rate}
-        for rate in (0.1, 0.2, 0.3)
+        row | {"point": json.dumps({"client_lr": rate}), "seed": seed, METRIC: accuracy}
+        for rate, accuracy in accuracies.items()
         for seed in seeds
     ]
-    assert choice_of(rows, file) == {"client_lr": 0.3}
-    assert choice_of(rows[:-1], file) is None
-    diverged = [{**row, METRIC: nan} if "0.3" in row["point"] and row["seed"] == 101 else row for row in rows]
-    assert choice_of(diverged, file) == {"client_lr": 0.2}
-    assert chosen_for("laptop", "no/such/cell") is None
+    keep(of_cells("laptop", cell, folder), cell, rows[: len(rows) - left_out])
+
+
+def test_half_a_search_chooses_nothing(tmp_path):
+    tell(tmp_path, "p/a", {0.1: 0.1, 0.2: 0.2, 0.3: 0.3})
+    tell(tmp_path, "p/half", {0.1: 0.1, 0.2: 0.2, 0.3: 0.3}, left_out=1)
+    tell(tmp_path, "p/diverged", {0.1: 0.1, 0.2: 0.2, 0.3: nan})
+    found = [chosen_for("laptop", f"p/{name}", folder=tmp_path) for name in ("a", "half", "diverged", "none")]
+    assert found == [{"client_lr": 0.3}, None, {"client_lr": 0.2}, None]
+
+
+@pytest.mark.parametrize(("column", "ending"), [("printed", "@printed"), ("server_rate", "@server-rate")])
+@pytest.mark.parametrize(("other", "chosen"), [(0.29, 0.3), (0.3, 0.3), (0.31, 0.9), (nan, 0.3)])
+def test_a_tuned_cell_takes_the_best_of_all_searches_of_its_place(tmp_path, column, ending, other, chosen):
+    tell(tmp_path, "p/a", {0.1: 0.1, 0.2: 0.2, 0.3: 0.3})
+    tell(tmp_path, "p/a" + ending, {0.7: 0.1, 0.8: 0.2, 0.9: other}, column)
+    assert chosen_for("laptop", "p/a", folder=tmp_path) == {"client_lr": chosen}
+    own = chosen_for("laptop", "p/a" + ending, column, tmp_path)
+    assert own == {"client_lr": 0.8 if isnan(other) else 0.9}
+
+
+def test_a_column_fixes_what_it_is_named_for_and_nothing_else():
+    file = read_grids()
+    for group, methods in file.server_rate.grids.items():
+        for method, grid in methods.items():
+            assert [option for option, values in grid.items() if len(values) == 1] == ["server_lr"], (group, method)
+            assert set(grid) <= set(file.tuned.grids[group][method]), (group, method)
+    assert {method for methods in file.printed.grids.values() for method in methods} == {"fedbuff"}
 
 
 def test_every_grid_has_as_many_tries():
@@ -147,6 +183,25 @@ def test_every_grid_has_as_many_tries():
     for methods in fixed.grids.values():
         for grid in methods.values():
             assert {option: len(values) for option, values in grid.items()} == dict.fromkeys(grid, 1) | {"client_lr": 9}
+
+
+@pytest.mark.parametrize(
+    ("rates", "seeds", "words"),
+    [
+        ([0.1, "0.10"], [[101]], "set/fedbuff: must be 2 different combinations"),
+        ([1, 1.0], [[101]], "set/fedbuff: must be 2 different combinations"),
+        ([0.1, 0.2], [[101], [100, 102]], r"must have other seeds than the stages before, got \[100, 101, 100, 102\]"),
+        ([0.1, 0.2], [[101], [101]], "must have other seeds than the stages before"),
+    ],
+)
+def test_no_combination_and_no_seed_counts_twice(tmp_path, rates, seeds, words):
+    column = {"tries": 2, "seeds": [100], "grids": {"set": {"fedbuff": {"client_lr": rates}}},
+              "stages": [{"keep": 1, "seeds": list(one)} for one in seeds]}  # fmt: skip
+    (tmp_path / "grids.yaml").write_text(
+        json.dumps({"tuned": column, "printed": column, "server_rate": column, "all_printed": {}})
+    )
+    with pytest.raises(ConfigError, match=words):
+        read_grids(tmp_path / "grids.yaml")
 
 
 PRINTED = {"fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedac": "FedAC", "fadas": "FADAS", "fedecho": "FedEcho",

@@ -18,11 +18,13 @@ from asyncfl_lite.cli import main
 from asyncfl_lite.runs import lockstep
 from asyncfl_lite.runs.interrupts import Interrupted
 from asyncfl_lite.runs.run import run_in
+from asyncfl_lite.runs.trained import Trained
 from asyncfl_reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 from asyncfl_reproduction.grid.run import run_seeds
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "eval_every": 2, "delay": "fedecho_mild"}
 AS_OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
+pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
 KINDS = [
     {},
     {"cohort": "off"},
@@ -68,18 +70,43 @@ def test_ctrl_c_saves_the_run_wherever_it_is(kind, where, tmp_path, monkeypatch)
     assert not list(tmp_path.iterdir())
 
 
-def test_sigterm_saves_and_then_does_what_it_did_before(tmp_path, monkeypatch, capsys):
-    config, ended = Config(**SMALL), []
-    before = signal.signal(signal.SIGTERM, lambda *_: ended.append((tmp_path / "checkpoint.pt").is_file()))
-    try:
-        with monkeypatch.context() as patch, pytest.raises(Interrupted):
-            signalled(patch, Run, "train", 3, signal.SIGTERM)
-            run_in(tmp_path, config)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert ended == [True] and capsys.readouterr().err.startswith("asyncfl-lite: interrupted at version ")
+@pytest.fixture
+def handler():
+    """Set this process's handler of a signal; afterwards, it is what it was."""
+    before = {}
+
+    def set_to(number, handler):
+        before.setdefault(number, signal.signal(number, handler))
+
+    yield set_to
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGXCPU"])
+def test_other_signals_save_and_then_do_what_they_did_before(name, tmp_path, monkeypatch, capsys, handler):
+    """The folder is free before that, as the process may end then. The same signal may come again meanwhile."""
+    config, ended, number = Config(**SMALL), [], getattr(signal, name)
+    handler(number, lambda *_: ended.append([path.name for path in tmp_path.iterdir()]))
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        signalled(patch, Run, "evaluate", 2, number)
+        signalled(patch, Run, "evaluate", 2, number)
+        run_in(tmp_path, config)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert ended == [["checkpoint.pt"]] and capsys.readouterr().err.startswith("asyncfl-lite: interrupted at version ")
     equal(run_in(tmp_path, config), run(config))
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU"])
+def test_what_is_ignored_stays_ignored(name, tmp_path, monkeypatch, handler):
+    """As in background jobs of a script, which Ctrl-C does not end, and under nohup."""
+    number = getattr(signal, name)
+    handler(number, signal.SIG_IGN)
+    with monkeypatch.context() as patch, ends_when_interrupted(patience=3600):
+        signalled(patch, Run, "train", 3, number)
+        assert run_in(tmp_path, Config(**SMALL)).summary["versions"] == 6
+        assert signal.getsignal(number) is signal.SIG_IGN
+    assert signal.getsignal(number) is signal.SIG_IGN
 
 
 def test_an_interrupt_at_the_very_end_loses_nothing(tmp_path, monkeypatch):
@@ -89,6 +116,14 @@ def test_an_interrupt_at_the_very_end_loses_nothing(tmp_path, monkeypatch):
         run(config, checkpoint=path)
     monkeypatch.setattr(Run, "train", None)
     assert run(config, checkpoint=path).summary["versions"] == 6
+
+
+def test_an_interrupt_while_the_result_is_written_waits_for_it(tmp_path, monkeypatch):
+    config = Config(**SMALL)
+    with monkeypatch.context() as patch, pytest.raises(Interrupted, match="everything was finished, and is kept"):
+        signalled(patch, Trained, "save", 1)  # the first of the files
+        run_in(tmp_path, config)
+    assert load_result(tmp_path).summary == run(config).summary
 
 
 def test_a_second_interrupt_ends_it_at_once(tmp_path, monkeypatch):
@@ -265,6 +300,7 @@ def test_without_an_interrupt_nothing_is_left_behind():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_the_interrupt_is_still_raised():
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU"])
+def test_the_interrupt_is_still_raised(name):
     with pytest.raises(KeyboardInterrupt), ends_when_interrupted(patience=3600):
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(getattr(signal, name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
@@ -18,6 +17,7 @@ from test_plugins import forget
 from asyncfl_lite.algorithms import ALGORITHMS, FedEcho
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.cli import main
+from asyncfl_lite.runs.records import read_record
 from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import TWIN, expand_grid
 from asyncfl_reproduction.grid.run import Report, run_seeds, summarise_cell
@@ -32,7 +32,7 @@ from asyncfl_reproduction.league.page import content
 from asyncfl_reproduction.league.run import Newcomer
 from asyncfl_reproduction.league.standings import (
     BETTER,
-    LEVEL,
+    EQUIVALENT,
     TARGET_SHARE,
     WORSE,
     ranked,
@@ -43,7 +43,7 @@ from asyncfl_reproduction.parquet import read_table, write_table
 from asyncfl_reproduction.statistics import ERROR_LEVEL, contrast
 from asyncfl_reproduction.tuning import search as carried_out
 from asyncfl_reproduction.tuning.studies import points_of
-from asyncfl_reproduction.verdicts import DID_NOT_TRAIN, UNDECIDED
+from asyncfl_reproduction.verdicts import OPEN
 
 ROOT = Path(__file__).parents[2]
 LEAGUE = ROOT / "asyncfl_reproduction/cells/league.yaml"
@@ -479,11 +479,11 @@ def test_verdicts_are_those_of_differences_that_were_made_up():
     found = standings(tiny_place(*results, "fedfa"), "mine", results)
     rows = {row.method: row for row in found.rows}
     assert {name: row.verdict for name, row in rows.items()} == {
-        "mine": "", "fedbuff": BETTER, "fedasync": WORSE, "ca2fl": LEVEL, "fedavg": UNDECIDED, "kuiper": DID_NOT_TRAIN
+        "mine": "", "fedbuff": BETTER, "fedasync": WORSE, "ca2fl": EQUIVALENT, "fedavg": OPEN, "kuiper": OPEN
     }  # fmt: skip
     assert rows["fedbuff"].difference.mean == pytest.approx(0.05) and rows["fedbuff"].difference.level == 0.95
     assert [row.method for row in found.rows][0] == "fedasync" and found.missing == ["fedfa"]
-    assert found.counts() == {BETTER: 1, WORSE: 1, LEVEL: 1, UNDECIDED: 1, DID_NOT_TRAIN: 1}
+    assert found.counts() == {BETTER: 1, WORSE: 1, EQUIVALENT: 1, OPEN: 2}
 
 
 def test_a_method_that_takes_longer_is_compared_in_equal_time_too():
@@ -499,7 +499,7 @@ def test_a_method_that_takes_longer_is_compared_in_equal_time_too():
     assert rows["fedavg"].in_time.mean == pytest.approx((BASE - 0.1).mean())
     assert rows["fedbuff"].in_time.mean == pytest.approx(rows["fedbuff"].difference.mean)
     assert (rows["mine"].in_time, rows["mine"].verdict_in_time) == (None, "")
-    assert rows["kuiper"].verdict_in_time == DID_NOT_TRAIN
+    assert rows["kuiper"].verdict_in_time == OPEN
 
 
 def test_a_verdict_is_corrected_for_the_number_of_methods_and_never_stronger_than_its_interval():
@@ -512,7 +512,7 @@ def test_a_verdict_is_corrected_for_the_number_of_methods_and_never_stronger_tha
     others = {f"m{i}": runs_of(BASE + rng.normal(0, 0.05, 10)) for i in range(20)}
     among = standings(tiny_place("a", *others), "mine", {"mine": runs_of(BASE), "a": runs_of(clear), **others})
     assert {row.verdict for row in alone.rows if row.method == "a"} == {BETTER}
-    assert {row.verdict for row in among.rows if row.method == "a"} == {UNDECIDED}
+    assert {row.verdict for row in among.rows if row.method == "a"} == {OPEN}
     for row in among.rows:
         if row.verdict in (BETTER, WORSE):
             assert row.difference.low > 0 or row.difference.high < 0
@@ -588,7 +588,10 @@ def test_what_a_server_looks_at_is_seen_and_is_what_the_table_says_of_the_field(
     newcomer = Newcomer(Entry("x.py", model, method, {}, "0" * 8), [place], tmp_path)
     trial = newcomer.trial()
     assert (trial.unlabelled, trial.labelled, trial.updates) == (looks, labels, 8)
-    assert json.loads((tmp_path / "trial.json").read_text())["unlabelled"] == looks
+    assert read_record(tmp_path / "trial.json")["trial"]["unlabelled"] == looks and newcomer.trial() == trial
+    kept = (tmp_path / "trial.json").read_text()
+    (tmp_path / "trial.json").write_text(kept.replace('"updates": 8', '"updates": 9'))
+    assert newcomer.trial().updates == 8  # made again
     found = standings(tiny_place(model), model, {model: runs_of(BASE)})
     row = costs(model, search.config({"client_lr": 0.1}, 0), found.measured, classes=10)
     assert ("unlabelled" in row.data) == looks and ("20.00%" in row.data) == bool(labels)

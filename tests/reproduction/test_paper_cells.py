@@ -86,6 +86,40 @@ OF_THE_METHOD |= {
 """What does not bear on who has which data and trains when, but for the samples that the server keeps."""
 
 
+BY_NAME = {cell.name: cell for cell in PAPER}
+READINGS = [  # a cell, the place and words of a reading in its `ours`, and what its run then has
+    ("kuiper/fig3b/bias0/kuiper", "initial_settings", "clipped at L2 norm 1", lambda run: run.initialiser.clip == 1),
+    ("kuiper/fig3b/bias0/kuiper", "initial_settings", "200 epochs", lambda run: run.initialiser.epochs == 200),
+    ("kuiper/fig3b/bias0/kuiper", "t0", "latency threshold", lambda run: run.settings.t0 is None),
+    ("kuiper/fig3b/bias0/kuiper", "t0", "the iteration t", lambda run: run.settings.t0_mode == "iteration"),
+    ("kuiper/fig3b/bias0/kuiper", "settings", "0 for a fresh", lambda run: run.settings.staleness_offset == 0),
+    ("kuiper/fig3b/bias0/kuiper", "bn_mode", "as the weights", lambda run: run.bn_mode == "avg"),
+    ("kuiper/fig3b/bias0/fedbuff", "settings", "server rate 1", lambda run: run.server_lr == 1),
+    ("kuiper/fig3b/bias0/fedbuff", "redispatch", "as soon as they report", lambda run: run.redispatch == "before_agg"),
+    ("kuiper/fig4/bias0-clients12/kuiper", "partition", "equal parts", lambda run: run.partition == "noniid_bias"),
+    ("kuiper/fig6/k2/kuiper", "partition_settings", "not printed", lambda run: run.partition_settings.bias == 0.8),
+    ("kuiper/fig12/slow/kuiper", "partition_settings", "not printed", lambda run: run.partition_settings.bias == 0.5),
+    ("kuiper/table4/hmdb51/fedavg", "clients", "500 of 2,062 MB", lambda run: run.clients == 4),
+    ("fedadt/table1/mnist-dir0.1/fedadt", "delay", "for each job", lambda run: run.delay == "fedadt"),
+    ("fedadt/table1/mnist-dir0.1/fedadt", "correction", "τ > 1", lambda run: run.settings.tau_kd == 1),
+    ("fedadt/table1/mnist-dir0.1/fedadt", "labelled set", "no client keeps", lambda run: run.held_out == 0.005),
+    ("fedadt/table1/mnist-dir0.1/fedbuff", "staleness_weight", "none", lambda run: run.settings.staleness_weight == "none"),
+    ("fedecho/table2/large-dir0.1/fedbuff", "redispatch", "reporter is one", lambda run: run.redispatch == "before_agg"),
+    ("fedecho/table2/large-dir0.1/fedbuff", "client_optimizer", "without momentum", lambda run: run.client_optimizer == "sgd"),
+    ("fedecho/table2/large-dir0.1/fedbuff", "client_optimizer", "constant rate", lambda run: run.client_lr_decay == 1),
+    ("fedecho/table5/fedecho", "partition", "sources", lambda run: run.alpha == 0.6),
+    ("fedecho/table11/no-clip", "delay, alpha", "Table 2 has", lambda run: (run.delay, run.alpha) == ("fedecho_large", 0.1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "words", "true"), READINGS, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_a_reading_of_ours_is_named_and_is_what_runs(name, place, words, true):
+    cell = BY_NAME[name]
+    assert words in cell.ours[place] and true(cell.config)
+
+
 def test_each_federation_is_set_up_at_its_own_size(data):
     """Each client has what the partition deals it; the clock makes a version. Cells with the same federation share it."""
     data(None)

@@ -10,7 +10,7 @@ import pytest
 from asked import Asked
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_reproduction.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
+from asyncfl_reproduction.claims import NOT_RUN, OPEN, Measured
 from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
 from asyncfl_reproduction.league.across import (
     ANSWERED,
@@ -55,7 +55,7 @@ def test_all_twelve_questions_are_asked():
     table = answer_questions(Measured({}))
     assert list(table["id"]) == [f"X-{number}" for number in range(1, 13)]
     assert set(table["state"]) == {NOT_RUN}
-    assert set(STATES) == {ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN}
+    assert set(STATES) == {ANSWERED, OPEN, NOT_RUN}
 
 
 def test_every_method_meets_every_workload_and_law(cells):
@@ -118,15 +118,15 @@ def test_answers_ask_for_all_cells_and_no_others(cells):
 def test_orders_join_what_is_not_clear():
     m = runs({f"{LARGE}/fedadt": 90, f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80})
     assert ask("X-1", m) == (ANSWERED, "overlaid_mnist, large: fedadt 90.0 > fedecho 80.1 ≈ fedbuff 80.0")
-    assert ask("X-1", runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}))[0] == ANSWERED  # they are level
+    assert ask("X-1", runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}))[0] == ANSWERED  # they are equivalent
     far = runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}, spread=9)
-    assert ask("X-1", far) == (UNDECIDED, "overlaid_mnist, large: fedecho 80.1 ? fedbuff 80.0")
+    assert ask("X-1", far) == (OPEN, "overlaid_mnist, large: fedecho 80.1 ? fedbuff 80.0")
 
 
 @pytest.mark.parametrize(
     ("there", "begins", "state"),
     [((80, 90), "1 pairs of methods keep", ANSWERED), ((90, 80), "0 pairs of methods keep their order in all laws run, 1",
-     ANSWERED), ((85, 85), "0 pairs of methods keep their order in all laws run, 0 reverse it, 1", UNDECIDED)],
+     ANSWERED), ((85, 85), "0 pairs of methods keep their order in all laws run, 0 reverse it, 1", OPEN)],
 )  # fmt: skip
 def test_reversals_are_counted(there, begins, state):
     uniform = "league/overlaid_mnist/uniform"
@@ -150,11 +150,11 @@ PAIRS = [
 @pytest.mark.parametrize(("name", "first", "second"), PAIRS)
 def test_pairs_are_compared_both_ways(name, first, second):
     for points, said, state in ((90, "the first is better", ANSWERED), (70, "the second is better", ANSWERED),
-                                (80, "(level)", ANSWERED)):  # fmt: skip
+                                (80, "(equivalent)", ANSWERED)):  # fmt: skip
         answered, text = ask(name, runs({first: points, second: 80}))
         assert (answered, text.count(said)) == (state, 1)
     answered, text = ask(name, runs({first: 80, second: 80}, spread=9))
-    assert (answered, text.count("(undecided)")) == (UNDECIDED, 1)
+    assert (answered, text.count("(open)")) == (OPEN, 1)
 
 
 @pytest.mark.parametrize(("fresh", "said"), [(80, "the first is better"), (99, "the second is better")])
@@ -188,7 +188,7 @@ def test_memory_is_that_of_models_versions_and_logits():
 def test_answers_mark_constant_answers_and_do_not_count_them():
     pair = runs({f"{LARGE}/fedbuff": 10, f"{LARGE}/fedecho": 80})
     pair.summaries[f"{LARGE}/fedbuff"][["largest_prediction_share", "worst_class_accuracy"]] = [1.0, 0.0]
-    assert ask("X-1", pair) == (DID_NOT_TRAIN, "overlaid_mnist, large: fedecho 80.0 ? fedbuff 10.0 (constant answer)")
+    assert ask("X-1", pair) == (OPEN, "overlaid_mnist, large: fedecho 80.0 ? fedbuff 10.0 (constant answer)")
     assert "10.0%, 2 models" not in ask("X-11", pair)[1] and "10.0% (constant answer), 2" in ask("X-11", pair)[1]
     assert "+70.0 ± 0.6 (constant answer with 10 of 20 seeds)" in ask("X-12", pair)[1]
     three = runs({f"{LARGE}/{method}": at for method, at in (("fedbuff", 10), ("fedecho", 80), ("fedadt", 90))})
@@ -207,4 +207,4 @@ def test_paired_tests_go_by_seed():
         state == ANSWERED and text.startswith("1 of 1 differences from FedBuff are clear at 5%") and "; 1 stand" in text
     )
     mixed = shifted.assign(last5_accuracy=np.roll(shifted["last5_accuracy"], 3))
-    assert ask("X-12", Measured(m.summaries | {fedadt: mixed}))[0] == UNDECIDED
+    assert ask("X-12", Measured(m.summaries | {fedadt: mixed}))[0] == OPEN

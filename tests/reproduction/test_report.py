@@ -25,7 +25,7 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.tidy import read_tidy, write_tidy
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.measure import fedrevive
-from asyncfl_reproduction.published import layout, published
+from asyncfl_reproduction.published import artefacts, layout, published
 from asyncfl_reproduction.report import (
     Recorded,
     export,
@@ -41,17 +41,15 @@ from asyncfl_reproduction.report import recorded as reading
 from asyncfl_reproduction.report.notebook import as_pages, make_report
 from asyncfl_reproduction.report.recorded import Ours
 from asyncfl_reproduction.verdicts import (
-    BORROWED,
-    DID_NOT_TRAIN,
+    EQUIVALENT,
     HOLDS,
-    LEVEL,
+    OPEN,
     REVERSED,
-    UNDECIDED,
     VERDICTS,
 )
 
 ROOT = Path(__file__).parents[2]
-SMOKE, COMPARE, LEAGUE = (ROOT / f"asyncfl_reproduction/cells/{tier}.yaml" for tier in ("smoke", "compare", "league"))
+SMOKE, LEAGUE = (ROOT / f"asyncfl_reproduction/cells/{tier}.yaml" for tier in ("smoke", "league"))
 PLACE = "league/glyphs/large"
 CODE = [c.source for c in nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells if c.cell_type == "code"]
 PRINTED = pd.read_csv(PAPERS / "results.csv")
@@ -79,7 +77,6 @@ def short(monkeypatch):
     """Leave out what trains: claims that run probes, and the probes; read the grid and the package's league once."""
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", GRID)
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.read_tidy", read_once)
-    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())  # all are, here
     claims = {paper: [claim for claim in CLAIMS[paper] if paper != "fedrevive"] for paper in CLAIMS}
     claims["fedrevive"] = [claim for claim in CLAIMS["fedrevive"] if claim.id.startswith("FR-T1")]
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.CLAIMS", claims)
@@ -137,7 +134,7 @@ def test_every_printed_artefact_has_its_place_in_the_notebook():
     assert shown <= printed
     assert {one for one in printed if one[1].startswith("Table")} == shown
     assert {paper for paper, name in printed - shown} == texts
-    assert {paper: set(tables.artefacts(paper)) for paper in DRAWN} == {
+    assert {paper: set(artefacts(paper)) for paper in DRAWN} == {
         paper: {name for one, name in printed if one == paper} for paper in DRAWN
     }
 
@@ -184,7 +181,7 @@ def test_times_stand_beside_times_and_accuracies_beside_accuracies(tmp_path):
     ends = tables.beside(recorded, "FedADT", "Table II").set_index("cell")
     assert ends.loc[cell.name, "ours"] == "42.00 ± 2.00" and ends.loc[cell.name, "paper"] == "98.49"
     other = "fedadt/table1/mnist-dir0.1/fedasync"
-    assert (times.loc[other, "verdict"], ends.loc[other, "verdict"]) == (HOLDS, UNDECIDED)
+    assert (times.loc[other, "verdict"], ends.loc[other, "verdict"]) == (HOLDS, OPEN)
     failed = tables.beside(recorded, "FedADT", "Table I")
     assert list(failed.loc[failed["paper"] == "Fail", "ours"].unique()) == ["not run"]
 
@@ -239,14 +236,14 @@ def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
     [
         (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], HOLDS),
         (80.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], REVERSED),
-        (60.0, [70.0, 71.0, 72.0], [72.5, 70.5, 71.5], UNDECIDED),
-        (60.0, [70.9, 71.0, 71.2], [71.2, 71.1, 71.5], LEVEL),
-        (60.0, [50.0, 51.0], [70.0, 71.5], UNDECIDED),
+        (60.0, [70.0, 71.0, 72.0], [72.5, 70.5, 71.5], OPEN),
+        (60.0, [70.9, 71.0, 71.2], [71.2, 71.1, 71.5], EQUIVALENT),
+        (60.0, [50.0, 51.0], [70.0, 71.5], OPEN),
         (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5, 0.0], HOLDS),  # one seed more
         (np.nan, [np.inf] * 3, [70.0, 71.0, 72.0], HOLDS),
         (60.0, [np.inf] * 3, [70.0, 71.0, 72.0], REVERSED),
-        (60.0, [np.inf] * 3, [np.inf] * 3, UNDECIDED),
-        (60.0, [np.inf, 50.0, 51.0], [70.0, 71.0, 72.0], UNDECIDED),
+        (60.0, [np.inf] * 3, [np.inf] * 3, OPEN),
+        (60.0, [np.inf, 50.0, 51.0], [70.0, 71.0, 72.0], OPEN),
         (70.0, [50.0, 51.0, 52.0], [70.0, 71.0, 72.0], ""),
     ],
 )
@@ -254,8 +251,6 @@ def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, refer
     """The printed reference is 70; a printed NaN is a target never reached."""
     found = tables._same_side(printed, Ours(np.array(ours)), 70.0, Ours(np.array(reference)), 1.0)
     assert found == verdict
-    lent = Ours(np.array(ours), borrowed=True)
-    assert tables._same_side(printed, lent, 70.0, Ours(np.array(reference))) == (BORROWED if verdict else "")
     assert bool(tables.background(found)) == bool(verdict)
 
 
@@ -274,7 +269,7 @@ def test_colours_reach_the_table_as_laid_out(tmp_path):
     recorded = Recorded(SMOKE, tmp_path)
     html = shown.styled(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2", {}).to_html()
     assert html.count(VERDICT_COLOURS[REVERSED]) == html.count(VERDICT_COLOURS[HOLDS]) == 1
-    assert VERDICT_COLOURS[UNDECIDED] not in html
+    assert VERDICT_COLOURS[OPEN] not in html
 
 
 def run_notebook(monkeypatch, tier, runs, folder):
@@ -375,10 +370,10 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
     assert cells["fedecho/table4/fedbuff"] == "43.00 ± 0.00 (constant answer)"
     assert cells["fedadt/table1/mnist-dir0.1/fedadt"] == "42.00 ± 2.00"
     beside = tables.beside(recorded, "FedEcho", "Table 4").set_index("method")
-    assert beside.loc["FedBuff", ["ours", "verdict"]].tolist() == ["43.00 ± 0.00 (constant answer)", DID_NOT_TRAIN]
+    assert beside.loc["FedBuff", ["ours", "verdict"]].tolist() == ["43.00 ± 0.00 (constant answer)", OPEN]
     claims = recorded.claims("fedecho").set_index("id")
-    assert claims.loc["FE-T4-a", "ours"] == DID_NOT_TRAIN and "1 did not train" in claims.loc["FE-T4-a", "detail"]
-    counts = summary.verdicts(recorded).set_index("paper")[DID_NOT_TRAIN]
+    assert claims.loc["FE-T4-a", "ours"] == OPEN and "did not train" in claims.loc["FE-T4-a", "detail"]
+    counts = summary.verdicts(recorded).set_index("paper")[OPEN]
     assert counts.to_dict() == {"FedEcho": 1, "FedRevive": 0, "KUIPER": 0, "FedADT": 0, "all": 1}
     shown = []
     monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
@@ -496,7 +491,7 @@ def test_the_numbers_of_a_table_are_those_of_the_papers():
 
 
 def test_every_method_stands_once_in_one_setting_and_others_are_named(tmp_path):
-    recorded = Recorded(COMPARE, tmp_path)
+    recorded = Recorded(SMOKE, tmp_path)
     shown_once = summary.methods(recorded)["method"]
     assert shown_once.is_unique and {"FedBuff", "FedBuff, failing clients"} <= set(shown_once)
     cells = [cell for kind in summary.methods_by_kind(recorded).values() for cell in kind.values()]
@@ -541,7 +536,7 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
     assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
     assert given["tables"] == str(tmp_path / "smoke/tables") and Path(given["kept"]).name == "results"
     with pytest.raises(
-        ConfigError, match="tier: 'medium' is not known. Allowed: compare, core, exact, fair, laptop, league, paper"
+        ConfigError, match="tier: 'medium' is not known. Allowed: exact, headline, laptop, league, paper"
     ):
         make_report("medium", tmp_path)
 

@@ -12,12 +12,10 @@ import pytest
 from test_report import record
 
 from asyncfl_lite.base.style import VERDICT_COLOURS
-from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.report import Recorded, folds, page, shown, summary, tables
+from asyncfl_reproduction.report import Recorded, folds, page, shown, tables
 from asyncfl_reproduction.report.names import names
-from asyncfl_reproduction.report.searches import better_untuned
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
 from asyncfl_reproduction.written import count
 
@@ -35,7 +33,6 @@ NAMES = names({cell.name: cell for cell in CELLS})
 def few(monkeypatch):
     """Let the tier have the cells of a column of FedEcho's Table 2, with twins, and those of KUIPER's Table 3, without."""
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", lambda path: CELLS)
-    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())
 
 
 def spread(mean, seeds=10):
@@ -50,7 +47,7 @@ def made_once(tmp_path_factory):
         patch.setattr("asyncfl_reproduction.report.recorded.expand_grid", lambda path: CELLS)
         for method, tuned, printed in (("fedecho-cross", 0.6, 0.5), ("fedbuff", 0.7, 0.3)):
             record(runs, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
-            record(runs, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
+            record(runs, f"{PLACE}/{method}@server-rate", spread(printed), tier=LAPTOP)
         record(runs, "kuiper/table3/assistants-1", spread(0.8), tier=LAPTOP)
     return runs
 
@@ -61,21 +58,6 @@ def both(made_once, tmp_path):
     return shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
 
 
-def test_a_number_with_borrowed_rates_says_so_and_is_on_no_side(both, monkeypatch):
-    lent = f"{PLACE}/fedbuff"
-    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset({lent}))
-    recorded = Recorded(LAPTOP, both)
-    table = tables.beside(recorded, "FedEcho", "Table 2")
-    row = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].iloc[0]
-    assert (row["ours"], row["verdict"]) == ("60.45 ± 0.30 (borrowed)", "borrowed")
-    assert row[tables.part(FIXED, "verdict")] == HOLDS  # the twin's rates are its own
-    shown = summary.borrowed(recorded, dict.fromkeys(recorded.cells, "a cell"))
-    assert "1 of 5 cells have borrowed rates" in shown
-    one = [claim for claim in CLAIMS["fedecho"] if claim.id == "FE-T2-a"]  # others simulate for seconds
-    monkeypatch.setattr("asyncfl_reproduction.report.recorded.CLAIMS", {"fedecho": one})
-    assert recorded.claims("fedecho")["ours"].tolist() == ["borrowed"]
-
-
 def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):
     table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
     (row,) = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].to_dict(
@@ -84,7 +66,7 @@ def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):
     assert (row["ours"], row["verdict"], row["cell"], row["seeds"]) == (
         "60.45 ± 0.30", REVERSED, f"{PLACE}/fedbuff", "10",
     )  # fmt: skip
-    assert [row[tables.part(FIXED, what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@printed", "10"]
+    assert [row[tables.part(FIXED, what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@server-rate", "10"]
     assert row[FIXED] == "20.45 ± 0.30"
     wide = tables.laid_out(table, "FedEcho", "Table 2")
     found = [wide.loc[("FedBuff", "", line), ("large", "0.1")] for line in tables.lines_of(table)]
@@ -100,14 +82,14 @@ def test_where_no_twin_is_due_its_place_is_empty(both):
 
 
 def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
-    cell = {cell.name: cell for cell in CELLS}[f"{PLACE}/fedbuff@printed"]
+    cell = {cell.name: cell for cell in CELLS}[f"{PLACE}/fedbuff@server-rate"]
     for seed in range(3, 10):
         (cell.folder(both) / f"seed-{seed}/result.json").unlink()
     table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
     html = shown.styled(table, "FedEcho", "Table 2", NAMES).to_html()
     assert "20.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
     assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html
-    assert "ours, rate 1" in html and "distillation set" in html and "distill_set" not in html
+    assert "ours, server rate 1" in html and "distillation set" in html and "distill_set" not in html
     assert page._about(table) == " · test accuracy, % · ours: mean ± standard deviation over 10 seeds"
 
 
@@ -140,9 +122,9 @@ def claims(**more):
 
 
 def test_claims_show_their_verdicts_with_the_comparisons_folded():
-    detail = f"2 of 3 comparisons run: 2 holds; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
+    detail = f"2 of 3 parts run: 2 hold; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
     html = shown.claims(pd.DataFrame([claims(detail=detail, **{FIXED: REVERSED})]), NAMES)
-    assert "a &lt; b" in html and "2 of 3 comparisons run: 2 holds<details" in html
+    assert "a &lt; b" in html and "2 of 3 parts run: 2 hold<details" in html
     assert "<li>FedBuff against FedAC† · large delay, α = 0.1: 1</li><li>&lt;b&gt;</li>" in html
     assert html.count("<b>reversed</b>") == 0  # no detail: no twin was due
     html = shown.claims(pd.DataFrame([claims(**{FIXED: REVERSED, f"{FIXED}, detail": "why"})]), NAMES)
@@ -170,7 +152,7 @@ def test_every_cell_is_listed_by_name_and_the_missing_are_folded(both, monkeypat
     (html,) = (one.data for one in out)
     assert "<summary>FedEcho, Table 2: 4 cells</summary>" in html
     assert f"<summary>{len(CELLS) - 5} cells of {len(CELLS)} not run</summary>" in html
-    assert f'<span title="{PLACE}/fedbuff@printed">FedBuff · large delay, α = 0.1, rate 1</span>' in html
+    assert f'<span title="{PLACE}/fedbuff@server-rate">FedBuff · large delay, α = 0.1, server rate 1</span>' in html
 
 
 def test_folds_need_no_script_and_count_in_words():
@@ -179,21 +161,6 @@ def test_folds_need_no_script_and_count_in_words():
     )
     assert folds.as_list(["<a>"]) == "<ul><li>&lt;a&gt;</li></ul>"
     assert [count(number, "cell") for number in (1, 0, 2)] == ["1 cell", "0 cells", "2 cells"]
-
-
-def test_a_cell_that_its_choice_serves_badly_is_listed(both, monkeypatch):
-    assert better_untuned(Recorded(LAPTOP, both).measured).empty
-    for method, tuned, printed in (("fadas", 0.5, 0.6), ("ca2fl", 0.5, 0.505)):  # half a point is no matter
-        record(both, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
-        record(both, f"{PLACE}/{method}@printed", [p + 0.002 * n for n, p in enumerate(spread(printed))], tier=LAPTOP)
-    (row,) = better_untuned(Recorded(LAPTOP, both).measured).to_dict("records")
-    assert row["cell"] == f"{PLACE}/fadas" and row["tuned %"] == pytest.approx(40.45)
-    assert row[f"{FIXED} %"] == pytest.approx(51.35)
-    assert re.fullmatch(r"-10\.9 \[-11\.\d, -10\.\d\], 10 seeds", row["difference"])
-    told = []
-    monkeypatch.setattr(page, "display", lambda *things: told.extend(things))
-    page.Page(LAPTOP, both).searches()
-    assert "FedEcho, Table 2 · FADAS · large delay, α = 0.1" in told[-1].to_html()
 
 
 def test_answers_across_the_papers_are_lists_in_names():

@@ -16,11 +16,11 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from asyncfl_lite.base import claims
+from asyncfl_lite.base.claims import CLAIM, Elsewhere, claim, held
 from asyncfl_lite.cli import main
-from asyncfl_reproduction.grid import sharing
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
-from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere, claim, held
-from asyncfl_reproduction.grid.workers import BEGUN, outcomes
+from asyncfl_reproduction.grid.workers import BEGUN, FINISHED, outcomes
 from conftest import toy_grid
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def ended():
     """A process of this host that has ended, as a claim names it."""
     process = subprocess.Popen(["true"])
     process.wait()
-    return {**sharing._this_process(), "grid": "other", "process": process.pid}
+    return {**claims._this_process(), "grid": "other", "process": process.pid}
 
 
 def write_claim(folder, holder, number=1):
@@ -53,8 +53,8 @@ def make_old(path, seconds):
 
 
 def test_a_claim_says_who_has_it_and_is_given_back(tmp_path):
-    first = claim(tmp_path, "one")
-    second = claim(tmp_path, "two")
+    first = claim(tmp_path / CLAIM, "one")
+    second = claim(tmp_path / CLAIM, "two")
     assert isinstance(second, Elsewhere) and f"(process {os.getpid()}) since 20" in second
     with held(first):
         assert [path.name for path in tmp_path.iterdir()] == [".claim-1"]
@@ -62,9 +62,9 @@ def test_a_claim_says_who_has_it_and_is_given_back(tmp_path):
 
 
 def test_a_claim_of_the_same_grid_is_that_of_a_lost_process(tmp_path):
-    assert claim(tmp_path, "one").name == ".claim-1"
-    with held(claim(tmp_path, "one")):
-        assert (tmp_path / ".claim-2").exists() and isinstance(claim(tmp_path, "two"), Elsewhere)
+    assert claim(tmp_path / CLAIM, "one").name == ".claim-1"
+    with held(claim(tmp_path / CLAIM, "one")):
+        assert (tmp_path / ".claim-2").exists() and isinstance(claim(tmp_path / CLAIM, "two"), Elsewhere)
     assert not list(tmp_path.iterdir())
 
 
@@ -76,7 +76,9 @@ def test_one_of_many_that_claim_at_once_gets_it(tmp_path, ended):
             if before:
                 write_claim(folder, ended)
         with ThreadPoolExecutor(8) as threads:
-            asked = [(folder, threads.submit(claim, folder, f"grid {n}")) for folder in folders for n in range(8)]
+            asked = [
+                (folder, threads.submit(claim, folder / CLAIM, f"grid {n}")) for folder in folders for n in range(8)
+            ]
         got = Counter(folder for folder, future in asked if isinstance(future.result(), Path))
         assert got == dict.fromkeys(folders, 1)
 
@@ -84,30 +86,30 @@ def test_one_of_many_that_claim_at_once_gets_it(tmp_path, ended):
 @pytest.mark.parametrize("change", [{}, {"process": os.getpid(), "started": 1.0}], ids=["gone", "number used again"])
 def test_a_claim_whose_process_is_gone_on_this_host_is_taken_over_at_once(tmp_path, ended, change):
     write_claim(tmp_path, {**ended, **change})
-    assert claim(tmp_path, "one") == tmp_path / ".claim-2"
+    assert claim(tmp_path / CLAIM, "one") == tmp_path / ".claim-2"
 
 
 @pytest.mark.parametrize("where", [{"host": "other-host"}, {"namespace": 1}], ids=["host", "container"])
 def test_a_claim_of_another_host_is_void_when_it_was_not_renewed(tmp_path, ended, where):
     path = write_claim(tmp_path, {**ended, **where})
-    make_old(path, sharing.VOID - 60)
-    assert "runs on" in claim(tmp_path, "one")
-    make_old(path, sharing.VOID + 60)
-    assert isinstance(claim(tmp_path, "one"), Path)
+    make_old(path, claims.VOID - 60)
+    assert "runs on" in claim(tmp_path / CLAIM, "one")
+    make_old(path, claims.VOID + 60)
+    assert isinstance(claim(tmp_path / CLAIM, "one"), Path)
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"host": 1'])
 def test_a_claim_that_is_being_written_counts(tmp_path, content):
     path = tmp_path / ".claim-1"
     path.write_text(content)
-    assert claim(tmp_path, "one") == "claimed by another grid"
-    make_old(path, sharing.VOID + 60)
-    assert isinstance(claim(tmp_path, "one"), Path)
+    assert claim(tmp_path / CLAIM, "one") == "claimed by another process"
+    make_old(path, claims.VOID + 60)
+    assert isinstance(claim(tmp_path / CLAIM, "one"), Path)
 
 
 def test_a_claim_is_renewed_while_its_cell_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(sharing, "RENEWED", 0.01)
-    path = claim(tmp_path, "one")
+    monkeypatch.setattr(claims, "RENEWED", 0.01)
+    path = claim(tmp_path / CLAIM, "one")
     make_old(path, 1000)
     with held(path):
         end = time.monotonic() + 10
@@ -118,7 +120,7 @@ def test_a_claim_is_renewed_while_its_cell_runs(tmp_path, monkeypatch):
 
 def test_a_grid_leaves_to_others_what_they_have_and_takes_what_they_lost(grid, tmp_path, ended):
     cells, ran = expand_grid(grid), []
-    write_claim(cells[0].folder(tmp_path), {**sharing._this_process(), "grid": "other"})
+    write_claim(cells[0].folder(tmp_path), {**claims._this_process(), "grid": "other"})
     (cells[0].folder(tmp_path) / BEGUN).write_text("1")
     write_claim(cells[1].folder(tmp_path), ended)
 
@@ -138,7 +140,7 @@ def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_
 ):
     """Of the two that another grid has, it ends one, and dies in the other."""
     cells = expand_grid(grid)[:3]
-    theirs = [write_claim(cell.folder(tmp_path), {**sharing._this_process(), "grid": "x"}) for cell in cells[:2]]
+    theirs = [write_claim(cell.folder(tmp_path), {**claims._this_process(), "grid": "x"}) for cell in cells[:2]]
     ran, complete = [], set()
     monkeypatch.setattr(Cell, "is_complete", lambda cell, runs: cell.name in complete)
 
@@ -147,7 +149,7 @@ def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_
         if cell is cells[2]:
             complete.add("toy/a")
             theirs[0].unlink()
-            theirs[1].write_text(json.dumps({**sharing._this_process(), "grid": "x", "started": 1.0}))
+            theirs[1].write_text(json.dumps({**claims._this_process(), "grid": "x", "started": 1.0}))
         return cell.name, None
 
     assert dict(outcomes(work, cells, tmp_path)) == {"toy/a": FINISHED, "toy/b": None, "toy/c": None}
@@ -157,7 +159,7 @@ def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_
 def test_the_command_says_who_has_what_it_left(grid, tmp_path, capsys, monkeypatch):
     runs = tmp_path / "runs"
     first = expand_grid(grid)[0]
-    write_claim(first.folder(runs), {**sharing._this_process(), "host": "node-7", "grid": "other", "process": 12})
+    write_claim(first.folder(runs), {**claims._this_process(), "host": "node-7", "grid": "other", "process": 12})
     monkeypatch.setattr("asyncfl_reproduction.grid.cost.estimate", lambda *_, **__: SimpleNamespace(asks=False))
     monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, folder, _: None)
     monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)

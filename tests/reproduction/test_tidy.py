@@ -142,7 +142,7 @@ def test_the_same_table_gives_the_same_bytes_and_numbers_stay_what_they_are(tmp_
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("tier", ["smoke", "laptop", "fair", "real"])
+@pytest.mark.parametrize("tier", ["smoke", "laptop", "real"])
 def test_what_the_project_has_recorded_is_of_todays_cells(tier):
     recorded = pd.concat(map(read_table, (RESULTS / tier).glob(f"*/{RUNS}")))
     found = read_tidy(expand_grid(CELLS / f"{tier}.yaml"), RESULTS / tier)

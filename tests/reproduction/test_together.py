@@ -17,10 +17,10 @@ from asyncfl_reproduction.report.together import EXACT, LEADS, RATES, STAND_IN, 
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_paper_is_there_at_rate_1_and_tuned():
+def test_every_paper_is_there_tuned():
     table = together()
     assert {cell.split("/")[0] for cell in table["ours"]} >= {"fedecho", "fedrevive", "kuiper", "fedadt", "real"}
-    assert (table.groupby(["title", "kind"])["tuned"].apply(sorted).map(tuple) == (False, True)).all()
+    assert table.groupby(["title", "kind"])["tuned"].any().all()  # beside plain FedBuff where that was run, too
     assert ((table["low"] <= table["mean"]) & (table["mean"] <= table["high"])).all()
 
 
@@ -48,7 +48,7 @@ def test_a_papers_own_cell_takes_fedbuffs_best_rate_of_the_first_seed(tmp_path):
     assert table["mean"].to_dict() == pytest.approx({False: 81.0, True: 100 * np.mean([-0.05, 0.01, 0.02])})
 
 
-def test_a_cell_with_one_rate_missing_is_shown_at_rate_1_alone(tmp_path):
+def test_a_cell_with_one_rate_missing_is_shown_beside_plain_fedbuff_alone(tmp_path):
     folder = recorded(tmp_path, {"kuiper": [0.9] * 3, "fedbuff": [0.1] * 3, "fedbuff-rate0.3": [0.95] * 3})
     assert together(folder)["tuned"].tolist() == [False]
 

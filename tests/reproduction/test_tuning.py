@@ -170,6 +170,8 @@ def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatc
          "small: tuned: all methods must try as many combinations, got 4 of fedbuff, 1 of fedasync"),
         ({"settings": {**SMALL, "clients": 0}}, "small/fedbuff-tuned: clients: must be"),
         ({"methods": {"fedbuff": {"tuned": {"client_lr": [0.1, 0.1]}}}}, "a knob's values must be different ones"),
+        ({"methods": {"fedbuff": {"tuned": {"client_lr": [1, "1.0"]}}}}, "a knob's values must be different ones"),
+        ({"methods": {"fedbuff": {"tuned": {"task_settings.x": [[1], [1]]}}}}, "a knob's values must be different ones"),
         ({"methods": {"fedbuff": {"tuned": {"settings.mixing": [0.1]}}}}, "small/fedbuff-tuned: settings: 'mixing' is not known"),
     ],
 )  # fmt: skip
@@ -190,7 +192,7 @@ def test_a_pattern_that_matches_nothing_names_a_search(studies):
 
 @pytest.fixture
 def chosen_ones(tmp_path, monkeypatch):
-    """Outcomes of two searches, and a tier with three cells that go by them."""
+    """Outcomes of two searches, and a tier with two cells that go by them."""
     monkeypatch.setattr(home, "RESULTS", tmp_path / "results")
     for column, rates in (("tuned", (0.3, 0.7)), ("printed", (0.05, 1.0))):
         point = json.dumps(dict(zip(("client_lr", "server_lr"), rates, strict=True)))
@@ -207,7 +209,6 @@ def chosen_ones(tmp_path, monkeypatch):
         "cells": {
             "p/fedbuff": {"settings": {"algorithm": "fedbuff"}, "published": [{"artefact": "Table 1"}]},
             "p/ablation": {"settings": {"algorithm": "fedbuff", "server_lr": 0.1}},
-            "p/as-fedbuff": {"settings": {"algorithm": "ca2fl", "tuned": "small/fedbuff"}},
         },
     }
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(paper, sort_keys=False))
@@ -224,8 +225,6 @@ def test_cells_take_what_was_chosen_and_have_a_twin_as_printed(chosen_ones):
         "p/fedbuff@printed": (0.05, 1.0),
         "p/ablation": (0.3, 0.1),  # its own settings come first
         "p/ablation@printed": (0.05, 0.1),
-        "p/as-fedbuff": (0.3, 0.7),
-        "p/as-fedbuff@printed": (0.05, 1.0),
     }
     assert cells["p/fedbuff"].published and not cells["p/fedbuff@printed"].published
     assert cells["p/fedbuff"].column == "tuned" and cells["p/fedbuff@printed"].column == "printed"
@@ -235,16 +234,16 @@ def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, 
     monkeypatch.chdir(tmp_path)
     outcomes.of_studies().unlink()
     cells = expand_grid(chosen_ones)
-    assert {cell.waits_for for cell in cells} == {"small/fedbuff-tuned"} and len(cells) == 3
+    assert {cell.waits_for for cell in cells} == {"small/fedbuff-tuned"} and len(cells) == 2
     assert run_grid(cells, tmp_path / "runs") == Report()
     assert main(["grid", str(chosen_ones)]) == 0
-    line = "3 cells wait for searches that were not run, such as small/fedbuff-tuned; run asyncfl-lite tune"
+    line = "2 cells wait for searches that were not run, such as small/fedbuff-tuned; run asyncfl-lite tune"
     assert line in capsys.readouterr().out
 
 
 def test_a_search_without_a_printed_column_gives_no_twin(chosen_ones):
     outcomes.keep(outcomes.of_studies(), "small/fedbuff-printed", [])
-    assert [cell.name for cell in expand_grid(chosen_ones)] == ["p/fedbuff", "p/ablation", "p/as-fedbuff"]
+    assert [cell.name for cell in expand_grid(chosen_ones)] == ["p/fedbuff", "p/ablation"]
 
 
 def test_what_the_project_has_tried_means_the_same_runs_still():
@@ -255,16 +254,6 @@ def test_what_the_project_has_tried_means_the_same_runs_still():
         rows = tuned.tried(search.study, search.method, search.column)
         known = carried_out.still_known(rows, search)
         assert len(known) == len(rows) >= len(points_of(search.grid)) * len(search.seeds), search.name
-
-
-def test_a_client_alone_has_the_best_rate_of_synchronous_training_without_a_servers():
-    """A lone client was once given a server's rate of 3.3, which was best for the mean of twelve, and learnt nothing."""
-    alone = expand_grid(ROOT / "asyncfl_reproduction/cells/laptop.yaml", only="kuiper/fig2/*")
-    assert len(alone) == 6
-    for cell in alone:
-        bias = "0" if "bias0/" in cell.name else "1"
-        chosen = tuned.chosen(f"kuiper-glyphs50-bias{bias}", "fedavg", "printed")
-        assert chosen == {"client_lr": cell.config.client_lr, "server_lr": cell.config.server_lr}
 
 
 def test_a_choice_on_an_edge_is_told_from_one_within_and_from_what_was_not_varied():

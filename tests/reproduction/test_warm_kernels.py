@@ -50,9 +50,11 @@ def test_a_kernel_is_fresh_and_in_its_own_folder(tmp_path):
 
 
 TOLD = """
-import json, os, sys
+import json, os, psutil, sys
 from pathlib import Path
-told = {"folder": os.getcwd(), "environment": dict(os.environ), "modules": sys.path, "arguments": sys.argv}
+ends = [end for end in psutil.Process().net_connections("inet") if end.status == psutil.CONN_LISTEN]
+told = {"listens": sorted({end.laddr.ip for end in ends}), "key": Path(sys.argv[2]).stat().st_mode & 0o777}
+told |= {"folder": os.getcwd(), "environment": dict(os.environ), "modules": sys.path, "arguments": sys.argv}
 Path(folder, "told.json").write_text(json.dumps(told))
 """
 
@@ -74,6 +76,7 @@ def test_nothing_of_a_worker_s_first_cell_reaches_its_second(tmp_path, monkeypat
         told[name] = json.loads((cell.folder(tmp_path / "runs") / "told.json").read_text())
         assert told[name]["folder"] == str(cell.folder(tmp_path / "runs").resolve())
         assert told[name]["environment"]["WORKER_AT"] == name
+        assert told[name]["listens"] == ["127.0.0.1"] and told[name]["key"] == 0o600  # of the file with its key
     assert "ONLY_ONE" in told["one"]["environment"] and "ONLY_ONE" not in told["two"]["environment"]
     assert "ONLY_TWO" in told["two"]["environment"]
     assert not any("toy/one" in text for text in [*told["two"]["modules"], *told["two"]["environment"].values()])

@@ -16,6 +16,7 @@ import numpy as np
 
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.simulator.simulation import Delays
 
 
@@ -126,7 +127,8 @@ def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -
     unit = getattr(law, "unit", None)
     if not isinstance(unit, str) or not unit:
         raise ConfigError(f"delay: {name} must state its unit of time, such as unit = 's', got {shown(unit)}")
-    delays = law.prepare(num_samples, rng)
+    with no_global_draws(law, f"delay: {name}.prepare", "the generator that it is given"):
+        delays = law.prepare(num_samples.copy(), rng)
     if not callable(getattr(delays, "draw", None)):
         raise ConfigError(f"delay: {name}.prepare must return an object with draw(client, rng), got {shown(delays)}")
     categories = getattr(delays, "categories", None)

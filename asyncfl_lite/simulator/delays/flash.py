@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.base.errors import DataError, reason, shown
-from asyncfl_lite.base.files import data_file, data_folder, data_root
+from asyncfl_lite.base.files import data_file, data_folder, data_root, regular
 from asyncfl_lite.simulator.delays.base import DELAYS, ClientDelays, DelayLaw
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -149,7 +149,7 @@ def read_networks(path: Path) -> np.ndarray:
 def _mapping(path: Path) -> dict[str, Any]:
     """Read a JSON object from a file; raise an error if it is empty."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(regular(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read ({reason(error)})") from None
     if not isinstance(content, dict) or not content:

@@ -11,6 +11,7 @@ from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, UniformDelays
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Device = Literal["Nano", "TX2", "NX", "AGX"]
+Jitter = Annotated[float, Field(ge=0, le=1)]
 
 
 class KuiperDeviceLaw(DelayLaw):
@@ -29,7 +30,7 @@ class KuiperDeviceLaw(DelayLaw):
     """Boards, assigned to the clients in turn; client i has ``devices[i % len(devices)]``."""
     epochs: int = Field(3, ge=1)
     """Number of training epochs in a job; the paper uses 3 (§4)."""
-    jitter: float = Field(0.0, ge=0, le=1)
+    jitter: Jitter = 0.0
     """Relative half-width of the uniform distribution around the measured duration."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
@@ -38,8 +39,7 @@ class KuiperDeviceLaw(DelayLaw):
         by_board = np.array([self.epochs * self.epoch_seconds[n] + self.test_seconds[n] for n in names])
         index = np.resize([names.index(name) for name in self.devices], len(num_samples)).astype(np.int8)
         seconds = by_board[index]
-        low, width = seconds * (1 - self.jitter), seconds * 2 * self.jitter
-        return UniformDelays(low, width, category_index=index, category_names=names)
+        return _around(seconds, self.jitter, index, names)
 
 
 @DELAYS.register("kuiper_hmdb51")
@@ -91,9 +91,12 @@ class KuiperStraggler(DelayLaw):
 
     unit = "s"
     multipliers: ClassVar[tuple[int, ...]] = (1, 3, 5)
+    later: ClassVar[frozenset[str]] = frozenset({"jitter"})
 
     seconds: Positive = 3 * 84.5 + 68.3
     """Duration of the fastest third's jobs, in seconds; by default that of an AGX board under ``kuiper_hmdb51``."""
+    jitter: Jitter = 0.0
+    """Relative half-width of the uniform distribution around a client's duration; the paper's is 0."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Assign each client its multiplier, without random numbers."""
@@ -101,4 +104,9 @@ class KuiperStraggler(DelayLaw):
         index = (np.arange(num_clients) * kinds // max(num_clients, 1)).astype(np.int8)
         duration = self.seconds * np.array(self.multipliers)[index]
         names = tuple(f"{multiplier}x" for multiplier in self.multipliers)
-        return UniformDelays(duration, np.zeros(num_clients), category_index=index, category_names=names)
+        return _around(duration, self.jitter, index, names)
+
+
+def _around(seconds: np.ndarray, jitter: float, index: np.ndarray, names: tuple[str, ...]) -> UniformDelays:
+    low, width = seconds * (1 - jitter), seconds * 2 * jitter
+    return UniformDelays(low, width, category_index=index, category_names=names)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.files import regular
 from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, TraceDelays
 
 
@@ -60,7 +61,7 @@ def read_trace(path: Path, num_clients: int) -> tuple[np.ndarray, np.ndarray]:
     """
     clients, seconds = [], []
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with regular(path).open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             if not {"client", "seconds"} <= set(rows.fieldnames or ()):
                 raise DataError(f"{path}, line 1: the header must name the columns client,seconds")

@@ -9,6 +9,7 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.files import regular
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.selection import IdleClients
 from asyncfl_lite.simulator.trouble.settings import Trouble
@@ -152,7 +153,7 @@ def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
     """
     rows: dict[int, Spells] = {client: [] for client in clients}
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with regular(path).open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)
             if not {"client", "from", "until"} <= set(table.fieldnames or ()):
                 raise DataError(f"{path}, line 1: the header must name the columns client,from,until")

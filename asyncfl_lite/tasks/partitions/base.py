@@ -16,6 +16,7 @@ import numpy as np
 
 from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base.streams import no_global_draws
 
 
 class Partition(Settings):
@@ -58,7 +59,9 @@ class Partition(Settings):
             raise ConfigError(f"clients: must be at most the {len(labels)} samples, got {num_clients}")
         values = checked_owners(owners, labels) if self.needs_owners else labels
         _, kinds = np.unique(values, return_inverse=True)
-        return checked_parts(self, self.assign(kinds, num_clients, rng), num_clients, len(labels))
+        with no_global_draws(self, f"partition: {type(self).__name__}.assign", "the generator that it is given"):
+            parts = self.assign(kinds, num_clients, rng)
+        return checked_parts(self, parts, num_clients, len(labels))
 
     @abstractmethod
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:

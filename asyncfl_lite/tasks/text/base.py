@@ -21,7 +21,7 @@ from torch import Tensor
 
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.files import sealed, unsealed, write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens
 from asyncfl_lite.tasks.images.unlabelled import turns
@@ -94,7 +94,7 @@ def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Toke
     place = files.cache_root() / "tokenizers" / f"{name}-{vocabulary}-{digest}.json"
     if place.is_file():
         with suppress(Exception):  # the library raises Exception itself for a damaged file: make a new one
-            return Tokeniser(Tokenizer.from_file(str(place)))
+            return Tokeniser(Tokenizer.from_str(bytes(unsealed(place.read_bytes())).decode()))
     model = Tokenizer(models.BPE(unk_token=SPECIAL[1]))  # WordPiece's trainer gives another vocabulary every time
     model.normalizer = normalizers.BertNormalizer(lowercase=True)
     model.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])
@@ -102,7 +102,7 @@ def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Toke
     trainer = trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=list(SPECIAL), show_progress=False)
     model.train_from_iterator(sentences, trainer)
     with suppress(ResultError):
-        write_atomically(place, model.to_str())
+        write_atomically(place, lambda file: file.write(sealed(model.to_str().encode())))
     return Tokeniser(model)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -13,8 +14,9 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.base import files
+from asyncfl_lite.base.devices import machine, torch_threads
 from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.files import sealed, unsealed, write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint
@@ -54,7 +56,7 @@ def sentence_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Te
     texts = torch.cat([first, texts], dim=1)
     lengths = (texts != ids.padding).sum(dim=1)
     means = torch.empty(len(texts), encoder.config.hidden_size)
-    with torch.inference_mode():
+    with torch_threads(1), torch.inference_mode():  # other numbers of threads give other last digits
         for batch in lengths.argsort(stable=True).split(BATCH):
             read = texts[batch, : int(lengths[batch].max())]
             seen = (read != ids.padding).long()
@@ -66,20 +68,22 @@ def sentence_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Te
 def remembered_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Tensor:
     """Return :func:`sentence_vectors` of the texts, from the cache folder if they were computed before.
 
-    A cached file that cannot be read is made again; it is not an error if the folder cannot be written to.
+    A damaged file is made again; it is not an error if the folder cannot be written to. The vectors' last digits depend
+    on :func:`.machine`, so each machine has its own.
     """
     place = _place(texts)
     if place.is_file():
         with suppress(OSError, ValueError, EOFError):
-            return torch.from_numpy(np.load(place, allow_pickle=False))
-    vectors = sentence_vectors(texts, ids, download)
+            return torch.from_numpy(np.load(io.BytesIO(unsealed(place.read_bytes())), allow_pickle=False))
+    vectors, content = sentence_vectors(texts, ids, download), io.BytesIO()
+    np.save(content, vectors.numpy(), allow_pickle=False)
     with suppress(ResultError):
-        write_atomically(place, lambda file: np.save(file, vectors.numpy(), allow_pickle=False))
+        write_atomically(place, lambda file: file.write(sealed(content.getvalue())))
     return vectors
 
 
 def _place(texts: Tensor) -> Path:
-    digest = hashlib.sha256(CHECKPOINT.encode() + texts.numpy().tobytes()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{CHECKPOINT}, {machine()}".encode() + texts.numpy().tobytes()).hexdigest()[:16]
     return files.cache_root() / "vectors" / f"{digest}.npy"
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.bars import tqdm
 from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.files import DIGEST, write_atomically
 from asyncfl_lite.base.libraries import needs
 
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
@@ -109,7 +110,8 @@ def read_clips(
         clips: the clips to read.
         videos: the folder to which their paths are relative.
         cache: the folder of decoded clips. It has an array, and a list of unreadable clips, for each combination of a
-            list of clips, their files' sizes, ``frames`` and ``side``.
+            list of clips, their files' sizes, ``frames`` and ``side``. The array's file ends with the digest of both;
+            if one of them is damaged, the clips are decoded again.
         name: name of the clips, for the progress bar and the cache's file names.
         frames: number T of frames in a clip.
         side: side of a frame in pixels.
@@ -138,10 +140,19 @@ def read_clips(
 def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
     """Return whether the clips were decoded before and the cache is complete."""
     try:
-        skipped = json.loads(notes.read_text(encoding="utf-8"))
-        return isinstance(skipped, dict) and np.load(array, mmap_mode="r").shape == shape
+        text = notes.read_text(encoding="utf-8")
+        sound = np.load(array, mmap_mode="r").shape == shape
+        content = np.memmap(array, np.uint8, "r")
+        return sound and _digest(content[:-DIGEST], text) == bytes(content[-DIGEST:])
     except (OSError, ValueError, EOFError, AttributeError):
         return False
+
+
+def _digest(array: np.ndarray, notes: str) -> bytes:
+    """Return the digest of a file of decoded clips and of the list of unreadable ones."""
+    digest = hashlib.sha256(notes.encode())
+    digest.update(array.data)
+    return digest.digest()
 
 
 def _decode_all(
@@ -164,6 +175,9 @@ def _decode_all(
                 else:
                     kept[place] = result
         kept.flush()
+        text = json.dumps(skipped, indent=1) + "\n"
+        with part.open("ab") as file:
+            file.write(_digest(np.memmap(part, np.uint8, "r"), text))
         part.replace(array)
     except OSError as error:
         raise DataError(
@@ -172,9 +186,7 @@ def _decode_all(
     finally:
         with suppress(OSError):
             part.unlink()
-    from asyncfl_lite.base.files import write_atomically
-
-    write_atomically(notes, json.dumps(skipped, indent=1) + "\n")
+    write_atomically(notes, text)
     _tell(skipped, videos, notes)
 
 

@@ -1,0 +1,163 @@
+"""A run has its folder, or its checkpoint's path, for itself until it has ended, whatever else is started meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from asyncfl_lite import Config, load_result, run, run_many
+from asyncfl_lite.base.claims import VOID, _this_process, alone_at
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.cli import main
+from asyncfl_lite.runs.run import Run, run_in
+
+SETTINGS = {"clients": 4, "concurrency": 2, "buffer_size": 1, "rounds": 3, "local_steps": 1}
+CONFIG, OTHER = Config(**SETTINGS), Config(**SETTINGS, client_lr=0.07)
+OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in SETTINGS.items()]
+LATER = {
+    "the same run": lambda folder, result: run_in(folder, CONFIG),
+    "another run": lambda folder, result: run_in(folder, OTHER),
+    "another run by force": lambda folder, result: run_in(folder, OTHER, force=True),
+    "several runs": lambda folder, result: run_many([OTHER, CONFIG], folders=[f"{folder}-free", folder], force=True),
+    "a checkpoint of the same name": lambda folder, result: run(CONFIG, checkpoint=folder / "checkpoint.pt"),
+    "a result that is saved": lambda folder, result: result.save(folder),
+    "a result that is saved by force": lambda folder, result: result.save(folder, force=True),
+}
+
+
+@pytest.fixture(scope="module")
+def finished():
+    return run(OTHER)
+
+
+@pytest.fixture
+def during(monkeypatch):
+    """Call a function once, after the first version of the next run."""
+
+    def wait_for(function):
+        made, left = Run._made_version, [function]
+
+        def called(self, simulation):
+            made(self, simulation)
+            if left:
+                left.pop()()
+
+        monkeypatch.setattr(Run, "_made_version", called)
+
+    return wait_for
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_nothing_else_begins_where_a_run_goes_on_and_the_run_is_kept(later, tmp_path, finished, during):
+    folder, refused = tmp_path / "run", []
+
+    def second():
+        with pytest.raises(
+            ResultError, match=f"checkpoint.pt is in use by another run .*process {os.getpid()}"
+        ) as told:
+            LATER[later](folder, finished)
+        refused.append(str(told.value))
+
+    during(second)
+    kept = run_in(folder, CONFIG)
+    assert len(refused) == 1 and "\n" not in refused[0] and str(folder) in refused[0]
+    assert load_result(folder).summary == kept.summary == run(CONFIG).summary
+    assert not list(tmp_path.rglob(".*")) and not list(tmp_path.rglob("*.pt"))
+
+
+def test_the_command_says_so_in_a_line(tmp_path, during, capsys):
+    codes = []
+    during(lambda: codes.append(main(["run", "--out", str(tmp_path), "--force", *OPTIONS])))
+    assert main(["run", "--out", str(tmp_path), *OPTIONS]) == 0 and codes == [2]
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("asyncfl-lite: ")]
+    assert len(lines) == 1 and "in use by another run" in lines[0]
+
+
+def test_checkpoints_of_other_names_in_one_folder_are_free(tmp_path, during):
+    during(lambda: run(OTHER, checkpoint=tmp_path / "b.pt"))
+    assert run(CONFIG, checkpoint=tmp_path / "a.pt").summary == run(CONFIG).summary
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_is_free_again_when_a_run_has_failed_or_another_could_not_begin(tmp_path, finished):
+    with pytest.raises(ZeroDivisionError):
+        run(CONFIG, checkpoint=tmp_path / "run.pt", on_version=lambda run: 1 / 0)
+    finished.save(tmp_path / "b")
+    with pytest.raises(ResultError, match="b: holds the finished result"):
+        run_many([CONFIG, CONFIG.with_seed(1)], folders=[tmp_path / "a", tmp_path / "b"])
+    assert not list(tmp_path.rglob(".*"))
+
+
+@pytest.fixture
+def gone():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return {**_this_process(), "process": process.pid}
+
+
+@pytest.mark.parametrize(
+    ("change", "age", "free"),
+    [
+        ({}, 0, True),  # killed
+        ({"process": os.getpid(), "started": 1.0}, 0, True),  # its number is another process's now
+        ({"host": "node-7"}, 0, False),
+        ({"host": "node-7"}, VOID, True),
+        ({"namespace": 1}, 0, False),
+        ({"namespace": 1}, VOID, True),
+    ],
+)
+def test_a_claim_that_is_left_behind_locks_nobody_out(tmp_path, gone, change, age, free):
+    path = tmp_path / ".checkpoint.pt.claim-1"
+    path.write_text(json.dumps({**gone, **change}))
+    os.utime(path, (time.time() - age,) * 2)
+    if not free:
+        with pytest.raises(ResultError, match=r"if that process is gone, remove \.checkpoint\.pt\.claim-1$"):
+            run_in(tmp_path, CONFIG)
+        path.unlink()
+    assert run_in(tmp_path, CONFIG).summary["versions"] == 3
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_result_that_cannot_be_kept_is_saved_as_a_checkpoint(tmp_path, finished, during, monkeypatch):
+    """Such as by an earlier version of this package, which claims no folder."""
+    during(lambda: finished.write(tmp_path, force=False, weights=True))
+    with pytest.raises(ResultError, match="holds the finished result of another configuration") as told:
+        run_in(tmp_path, CONFIG)
+    assert told.value.__notes__ == [
+        f"the run is saved in {tmp_path / 'checkpoint.pt'}, from which the same run continues"
+    ]
+    monkeypatch.setattr(Run, "train", None)
+    assert run_in(tmp_path, CONFIG, force=True).summary["versions"] == 3
+    assert not list(tmp_path.glob("*.pt"))
+
+
+def test_a_path_is_claimed_as_it_is_written(tmp_path):
+    path = tmp_path / "a[1]*.pt"
+    with alone_at(path), alone_at(tmp_path / "a[1]*.pt.pt"), pytest.raises(ResultError, match="is in use"):
+        alone_at(path).__enter__()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_of_several_commands_one_runs_and_the_others_say_so(tmp_path):
+    """Real processes: the first is asked to end, saves itself, and leaves the folder free."""
+    command = [sys.executable, "-m", "asyncfl_lite.cli", "run", "--out", str(tmp_path), *OPTIONS, "--rounds=1000000"]
+    first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 100
+    while not list(tmp_path.glob(".checkpoint.pt.claim-1")):
+        assert time.monotonic() < end and first.poll() is None
+        time.sleep(0.05)
+    for options in ([], ["--force", "--client-lr=0.07"]):
+        other = subprocess.run([*command, *options], capture_output=True, text=True, timeout=100)
+        assert other.returncode == 2 and other.stderr.count("\n") == 1
+        assert f"in use by another run (runs on {_this_process()['host']} (process {first.pid})" in other.stderr
+    first.send_signal(signal.SIGTERM)
+    told = first.communicate(timeout=100)[1]
+    assert first.returncode == -signal.SIGTERM and "saved in" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
