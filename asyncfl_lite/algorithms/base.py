@@ -65,6 +65,7 @@ class About:
         also_stored: anything else of note that the server stores.
         client_work: work of clients beyond training and sending their update.
         order_matters: whether the new version depends on the order of updates inside one buffer.
+        secondary: whether the class was implemented from secondary sources, because its paper could not be read.
         colour: the method's colour in every picture, chosen so that colour-blind readers can tell methods apart.
     """
 
@@ -79,6 +80,7 @@ class About:
     client_work: str = "none"
     order_matters: bool = False
     colour: str = "#6b7280"
+    secondary: bool = False
 
 
 @dataclass

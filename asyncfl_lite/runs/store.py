@@ -217,7 +217,7 @@ def changed_versions(then: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 CHECKPOINT = "checkpoint.pt"
 """Name of the checkpoint that a run saves in its folder; who has claimed this path has the folder."""
-CHECKPOINT_FORMAT = 11
+CHECKPOINT_FORMAT = 12
 HEAD = b"asyncfl_lite checkpoint "
 """First bytes of a checkpoint; its identity follows on the same line, as JSON."""
 LONGEST_HEAD = 2**14
