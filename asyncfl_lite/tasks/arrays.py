@@ -15,10 +15,15 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason, shown
+from asyncfl_lite.base.streams import no_global_draws
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+OWN = "own"
+"""Name of the server's unlabelled inputs that come with users' own data."""
+AUGMENTED = 6
+"""Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 MOST_NAMED = 5
 """Largest number of classes that a message lists."""
 LARGEST = 2**53
@@ -404,6 +409,34 @@ def private(values: Any) -> tuple[Any, bool]:
         with suppress(OSError):
             return np.memmap(values.filename, values.dtype, "c", values.offset, values.shape, order), True
     return values, False
+
+
+def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
+    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time.
+
+    Raises:
+        DataError: when it cannot be called with ``(inputs, generator)``, returns anything else, or takes random numbers
+            from another source than the generator.
+    """
+    if augment is None:
+        return
+    few, source = inputs[:2].clone(), "the torch.Generator that it is given"
+    try:
+        with no_global_draws(augment, "augment:", source, DataError):
+            generators = (torch.Generator(inputs.device).manual_seed(0) for _ in range(AUGMENTED))
+            given, *others = [augment(few.clone(), generator) for generator in generators]
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"augment: must take (inputs, generator), a batch {tuple(few.shape)} and a torch.Generator; it failed with "
+            f"{type(error).__name__}: {reason(error)}"
+        ) from None
+    if not isinstance(given, Tensor) or given.shape != few.shape or given.dtype != few.dtype:
+        found = f"{tuple(given.shape)} of {given.dtype}" if isinstance(given, Tensor) else shown(given)
+        raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
+    if not all(torch.equal(given.nan_to_num(), other.nan_to_num()) for other in others):
+        raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
 
 
 def is_picture(value: Any) -> bool:

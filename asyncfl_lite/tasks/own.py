@@ -11,14 +11,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.base.errors import DataError, reason, shown
-from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.tasks.arrays import Labels, Samples, check_columns, inputs_of, listed, owners_of, private, samples_of
+from asyncfl_lite.base.errors import DataError, shown
+from asyncfl_lite.tasks.arrays import (
+    OWN,
+    Labels,
+    Samples,
+    check_augment,
+    check_columns,
+    inputs_of,
+    listed,
+    owners_of,
+    private,
+    samples_of,
+)
 
-OWN = "own"
-"""Name of the server's unlabelled inputs that come with users' own data."""
-AUGMENTED = 6
-"""Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 SEEN = 100
 """About the largest number of each owner's samples whose scale is looked at."""
 FACTOR = 10
@@ -201,34 +207,6 @@ def _numbered_owners(owners: Any, inputs: Tensor, compare: bool) -> np.ndarray:
     some = [rows[:: max(1, len(rows) // SEEN)] for rows in groups]
     _check_scales([(f"inputs of owner {given[rows[0]].item()!r}", inputs[torch.from_numpy(rows)]) for rows in some])
     return numbers
-
-
-def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
-    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time.
-
-    Raises:
-        DataError: when it cannot be called with ``(inputs, generator)``, returns anything else, or takes random numbers
-            from another source than the generator.
-    """
-    if augment is None:
-        return
-    few, source = inputs[:2].clone(), "the torch.Generator that it is given"
-    try:
-        with no_global_draws(augment, "augment:", source, DataError):
-            generators = (torch.Generator(inputs.device).manual_seed(0) for _ in range(AUGMENTED))
-            given, *others = [augment(few.clone(), generator) for generator in generators]
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(
-            f"augment: must take (inputs, generator), a batch {tuple(few.shape)} and a torch.Generator; it failed with "
-            f"{type(error).__name__}: {reason(error)}"
-        ) from None
-    if not isinstance(given, Tensor) or given.shape != few.shape or given.dtype != few.dtype:
-        found = f"{tuple(given.shape)} of {given.dtype}" if isinstance(given, Tensor) else shown(given)
-        raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
-    if not all(torch.equal(given.nan_to_num(), other.nan_to_num()) for other in others):
-        raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
 
 
 def _server_set(
