@@ -21,7 +21,7 @@ from asyncfl_lite.runs.defaults import COMMON, defaults, flat, layers_of, withou
 
 if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a setup
     from asyncfl_lite.algorithms import Algorithm
-    from asyncfl_lite.clients.local_training import LocalTraining
+    from asyncfl_lite.clients.training import LocalTraining
     from asyncfl_lite.simulator.scheduling import Scheduling
     from asyncfl_lite.simulator.selection import Selection
 
@@ -165,10 +165,6 @@ class Config(Settings):
     )
     cohort: Literal["auto", "on", "off"] = Field(
         default="auto", description="train the jobs in flight in one computation"
-    )
-    autocast: bool = Field(default=False, description="compute clients' forward passes in bfloat16 where that is safe")
-    channels_last: bool = Field(
-        default=False, description="keep images in the memory format channels_last when jobs train one by one"
     )
     device: str = Field(default="cpu", description="torch device; auto means cuda if there is one, else cpu")
     threads: int = Field(
@@ -344,7 +340,7 @@ class Config(Settings):
 
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
         """Make the settings of local training; ``algorithm`` may add to the objective and to the reports."""
-        from asyncfl_lite.clients.local_training import LocalTraining
+        from asyncfl_lite.clients.training import LocalTraining
 
         return LocalTraining(
             optimiser=self.client_optimizer,
@@ -354,8 +350,6 @@ class Config(Settings):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             clip=self.client_clip,
-            autocast=self.autocast,
-            channels_last=self.channels_last,
             lr_decay=self.client_lr_decay,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,

@@ -19,7 +19,7 @@ from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.loss_gradients import cross_entropy_gradient, has_gradient
+from asyncfl_lite.models.fast import cross_entropy_gradient, has_gradient
 from asyncfl_lite.models.vectors import batch_sizes
 from asyncfl_lite.tasks.arrays import OWN, check_rows, samples_of
 

@@ -82,7 +82,6 @@ CONFIGURATIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("server-time-infinite", {"server_time": INF}, ("server_time: must be a finite number, got inf",)),
     ("statistics-unknown", {"bn_mode": "average"}, ("bn_mode: must be 'avg', 'delta' or 'freeze', got 'average'",)),
     ("cohort-true", {"cohort": True}, ("cohort: must be 'auto', 'on' or 'off', got True",)),
-    ("autocast-perhaps", {"autocast": "perhaps"}, ("autocast: must be a valid boolean", "got 'perhaps'")),
     ("hidden-negative", {"model": "mlp", "model_settings": {"hidden": [-4]}}, ("model_settings.hidden.0: must be", "1, got -4")),
     ("channels-none", {"model": "cnn", "model_settings": {"channels": [8, 0]}}, ("model_settings.channels.1: must be", "1, got 0")),
     ("device-unknown", {"device": "gpu"}, ("device: must be auto or a device of torch's, such as cpu, cuda or cuda:1, got 'gpu'",)),
