@@ -77,10 +77,6 @@ class Samples(NamedTuple):
     columns: tuple[Hashable, ...] = ()
     is_fresh: bool = False
 
-    def named(self, what: str) -> str:
-        """Return the name of the set's ``what``, such as ``test_labels``, in messages."""
-        return f"{self.prefix}{what}"
-
 
 def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = None) -> Samples:
     """Check one set of samples by itself, whatever its inputs and labels come in.
@@ -268,7 +264,7 @@ def inputs_of(
         found = list(table.columns)
         wanted = tuple(found) if columns is None else columns
         check_columns(name, found, wanted, [column for column in found if column not in wanted])
-        return numbers_of_columns(name, wanted, lambda column: table[column]), wanted
+        return numbers_of_columns(name, table, wanted), wanted
     check_columns(name, (), columns or (), ())
     tensor = tensor_of(name, values)
     if tensor.dim() < 2:
@@ -314,20 +310,20 @@ def as_table(values: Any) -> Any:
     return values if hasattr(values, "iloc") and hasattr(values, "columns") else None
 
 
-def numbers_of_columns(name: str, columns: Sequence[Hashable], read: Callable[[Hashable], Any]) -> Tensor:
+def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Tensor:
     """Return columns of one number per row as ``(n, columns)`` float32, in memory of their own.
 
     Args:
         name: name of the inputs in messages.
-        columns: names of the columns.
-        read: function from a name to the column's values.
+        table: the columns by name.
+        columns: names of those that are wanted.
 
     Raises:
         DataError: for columns without numbers, and for numbers that are missing or not finite.
     """
     whole = torch.empty(0, 0)
     for index, column in enumerate(columns):
-        values = read(column)
+        values = table[column]
         if hasattr(values, "columns"):
             raise DataError(f"{name}: several columns are named {column!r}")
         numbers = array_of(f"{name}: column {column!r}", values)
