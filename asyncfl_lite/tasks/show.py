@@ -17,6 +17,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.style import NEUTRAL, use_style
 from asyncfl_lite.tasks.arrays import balanced
+from asyncfl_lite.tasks.partitions import label_counts
 
 Task = Any
 """A task; its class imports this module."""
@@ -92,7 +93,7 @@ def label_histogram(task: Task, parts: Parts) -> np.ndarray | None:
     if labels is None:
         return None
     classes = max(int(labels.max()) + 1, task.num_classes if task.labels.dim() == 1 else 0)
-    return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
+    return label_counts(labels, parts, classes)
 
 
 def show(task: Task, parts: Parts | None = None) -> Figure:
