@@ -37,7 +37,7 @@ from asyncfl_lite.simulator.server import Server
 from asyncfl_lite.simulator.simulation import Observer, Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.tasks import Task, TaskSource
-from asyncfl_lite.tasks.own import check_augment
+from asyncfl_lite.tasks.arrays import check_augment
 from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 

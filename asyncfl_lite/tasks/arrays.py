@@ -15,10 +15,15 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason, shown
+from asyncfl_lite.base.streams import no_global_draws
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+OWN = "own"
+"""Name of the server's unlabelled inputs that come with users' own data."""
+AUGMENTED = 6
+"""Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 MOST_NAMED = 5
 """Largest number of classes that a message lists."""
 LARGEST = 2**53
@@ -71,10 +76,6 @@ class Samples(NamedTuple):
     labels: Labels
     columns: tuple[Hashable, ...] = ()
     is_fresh: bool = False
-
-    def named(self, what: str) -> str:
-        """Return the name of the set's ``what``, such as ``test_labels``, in messages."""
-        return f"{self.prefix}{what}"
 
 
 def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = None) -> Samples:
@@ -263,7 +264,7 @@ def inputs_of(
         found = list(table.columns)
         wanted = tuple(found) if columns is None else columns
         check_columns(name, found, wanted, [column for column in found if column not in wanted])
-        return numbers_of_columns(name, wanted, lambda column: table[column]), wanted
+        return numbers_of_columns(name, table, wanted), wanted
     check_columns(name, (), columns or (), ())
     tensor = tensor_of(name, values)
     if tensor.dim() < 2:
@@ -309,20 +310,20 @@ def as_table(values: Any) -> Any:
     return values if hasattr(values, "iloc") and hasattr(values, "columns") else None
 
 
-def numbers_of_columns(name: str, columns: Sequence[Hashable], read: Callable[[Hashable], Any]) -> Tensor:
+def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Tensor:
     """Return columns of one number per row as ``(n, columns)`` float32, in memory of their own.
 
     Args:
         name: name of the inputs in messages.
-        columns: names of the columns.
-        read: function from a name to the column's values.
+        table: the columns by name.
+        columns: names of those that are wanted.
 
     Raises:
         DataError: for columns without numbers, and for numbers that are missing or not finite.
     """
     whole = torch.empty(0, 0)
     for index, column in enumerate(columns):
-        values = read(column)
+        values = table[column]
         if hasattr(values, "columns"):
             raise DataError(f"{name}: several columns are named {column!r}")
         numbers = array_of(f"{name}: column {column!r}", values)
@@ -404,6 +405,34 @@ def private(values: Any) -> tuple[Any, bool]:
         with suppress(OSError):
             return np.memmap(values.filename, values.dtype, "c", values.offset, values.shape, order), True
     return values, False
+
+
+def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
+    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time.
+
+    Raises:
+        DataError: when it cannot be called with ``(inputs, generator)``, returns anything else, or takes random numbers
+            from another source than the generator.
+    """
+    if augment is None:
+        return
+    few, source = inputs[:2].clone(), "the torch.Generator that it is given"
+    try:
+        with no_global_draws(augment, "augment:", source, DataError):
+            generators = (torch.Generator(inputs.device).manual_seed(0) for _ in range(AUGMENTED))
+            given, *others = [augment(few.clone(), generator) for generator in generators]
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"augment: must take (inputs, generator), a batch {tuple(few.shape)} and a torch.Generator; it failed with "
+            f"{type(error).__name__}: {reason(error)}"
+        ) from None
+    if not isinstance(given, Tensor) or given.shape != few.shape or given.dtype != few.dtype:
+        found = f"{tuple(given.shape)} of {given.dtype}" if isinstance(given, Tensor) else shown(given)
+        raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
+    if not all(torch.equal(given.nan_to_num(), other.nan_to_num()) for other in others):
+        raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
 
 
 def is_picture(value: Any) -> bool:

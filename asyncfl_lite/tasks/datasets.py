@@ -74,7 +74,7 @@ def read(
     table = as_table(data)
     if table is not None:
         columns = _columns(prefix, list(table.columns), inputs, labels, like, True)
-        return _of_table(prefix, table, columns), columns
+        return _of_columns(prefix, table, columns), columns
     if (names := getattr(data, "column_names", None)) is not None:
         columns = _columns(prefix, list(names), inputs, labels, like, False)
         return _of_rows(prefix, data, _as_values(data, columns), columns), columns
@@ -221,7 +221,7 @@ def _as_values(data: Any, columns: Columns) -> Any:
 
 def _of_rows(prefix: str, data: Any, rows: Any, columns: Columns) -> Samples:
     """Read rows with named columns."""
-    wanted, values = columns.listed, []
+    wanted = columns.listed
     try:
         values = [[row[name] for name in wanted] for row in rows]
     except FAILURES as error:
@@ -229,26 +229,23 @@ def _of_rows(prefix: str, data: Any, rows: Any, columns: Columns) -> Samples:
         raise DataError(f"{prefix}dataset: rows must hold {told}") from None
     if not values:
         raise DataError(f"{prefix}dataset: has no rows")
-    classes = classes_of(f"{prefix}dataset", data, columns.labels)
-    labels = labels_of(f"{prefix}labels", [row[-1] for row in values], classes)
-    name = f"{prefix}inputs"
-    first = values[0][0]
-    if isinstance(columns.inputs, list) or isinstance(first, Real) or getattr(first, "ndim", None) == 0:
-        index = {column: number for number, column in enumerate(wanted[:-1])}
-        inputs = numbers_of_columns(name, wanted[:-1], lambda column: [row[index[column]] for row in values])
-        return Samples(prefix, inputs, labels, tuple(wanted[:-1]), is_fresh=True)
-    inputs = _stacked(name, columns.inputs, [row[0] for row in values])
-    return Samples(prefix, inputs_of(name, inputs)[0], labels, is_fresh=True)
+    by_column = dict(zip(wanted, zip(*values, strict=True), strict=True))
+    return _of_columns(prefix, by_column, columns, classes_of(f"{prefix}dataset", data, columns.labels))
 
 
-def _of_table(prefix: str, table: Any, columns: Columns) -> Samples:
-    """Read a pandas table; columns of numbers become one float32 row per sample."""
-    labels = labels_of(f"{prefix}labels", table[columns.labels])
-    name, wanted = f"{prefix}inputs", columns.listed[:-1]
-    if len(wanted) == 1 and str(getattr(table[wanted[0]], "dtype", "")) == "object":
-        inputs = _stacked(name, wanted[0], list(table[wanted[0]]))
-        return Samples(prefix, inputs_of(name, inputs)[0], labels, is_fresh=True)
-    return Samples(prefix, numbers_of_columns(name, wanted, lambda column: table[column]), labels, tuple(wanted), True)
+def _of_columns(prefix: str, table: Any, columns: Columns, classes: tuple[str, ...] = ()) -> Samples:
+    """Read columns, which ``table`` gives by their names: cells that are whole inputs, or one number per cell."""
+    labels = labels_of(f"{prefix}labels", table[columns.labels], classes)
+    name, (first, *others) = f"{prefix}inputs", columns.listed[:-1]
+    cells = table[first]
+    if hasattr(cells, "iloc"):  # of pandas
+        is_whole = str(getattr(cells, "dtype", "")) == "object"
+    else:
+        is_whole = not isinstance(cells[0], Real) and getattr(cells[0], "ndim", None) != 0
+    if is_whole and not others:
+        inputs, _ = inputs_of(name, _stacked(name, first, list(cells)))
+        return Samples(prefix, inputs, labels, is_fresh=True)
+    return Samples(prefix, numbers_of_columns(name, table, [first, *others]), labels, (first, *others), True)
 
 
 def _stacked(name: str, column: Hashable, values: list[Any]) -> Tensor:

@@ -11,14 +11,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.base.errors import DataError, reason, shown
-from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.tasks.arrays import Labels, Samples, check_columns, inputs_of, listed, owners_of, private, samples_of
+from asyncfl_lite.base.errors import DataError, shown
+from asyncfl_lite.tasks.arrays import (
+    OWN,
+    Labels,
+    Samples,
+    check_augment,
+    check_columns,
+    inputs_of,
+    listed,
+    owners_of,
+    private,
+    samples_of,
+)
 
-OWN = "own"
-"""Name of the server's unlabelled inputs that come with users' own data."""
-AUGMENTED = 6
-"""Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 SEEN = 100
 """About the largest number of each owner's samples whose scale is looked at."""
 FACTOR = 10
@@ -114,19 +120,17 @@ def fields_of(
     for one in sets:
         count, answers = len(one.inputs), len(one.labels.numbers)
         if count != answers or (not count and len(sets) == 2):
-            raise DataError(
-                f"{one.named('inputs')}: must be as many as labels and at least 1, got {count} and {answers}"
-            )
+            raise DataError(f"{one.prefix}inputs: must be as many as labels and at least 1, got {count} and {answers}")
         if one.columns != first.columns:
-            check_columns(one.named("inputs"), one.columns, first.columns, one.columns)
-        _check_like(one.named("inputs"), one.inputs, first.named("inputs"), first.inputs)
+            check_columns(f"{one.prefix}inputs", one.columns, first.columns, one.columns)
+        _check_like(f"{one.prefix}inputs", one.inputs, f"{first.prefix}inputs", first.inputs)
     for name, some in (("clients", training), ("test", testing)):
         if not any(len(one.inputs) for one in some):
             raise DataError(f"{name}: must have at least 1 sample, got none")
     numbers, names = _numbered(training, testing, _names_of(class_names))
-    known = list(zip((one.named("labels") for one in sets), numbers, strict=True))
+    known = list(zip((f"{one.prefix}labels" for one in sets), numbers, strict=True))
     count = _count_classes(known, num_classes, names)
-    _check_scales([(one.named("inputs"), one.inputs) for one in sets], first.columns)
+    _check_scales([(f"{one.prefix}inputs", one.inputs) for one in sets], first.columns)
     labels, test_labels = (
         torch.from_numpy(np.concatenate(some)) for some in (numbers[: len(training)], numbers[len(training) :])
     )
@@ -203,34 +207,6 @@ def _numbered_owners(owners: Any, inputs: Tensor, compare: bool) -> np.ndarray:
     return numbers
 
 
-def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
-    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time.
-
-    Raises:
-        DataError: when it cannot be called with ``(inputs, generator)``, returns anything else, or takes random numbers
-            from another source than the generator.
-    """
-    if augment is None:
-        return
-    few, source = inputs[:2].clone(), "the torch.Generator that it is given"
-    try:
-        with no_global_draws(augment, "augment:", source, DataError):
-            generators = (torch.Generator(inputs.device).manual_seed(0) for _ in range(AUGMENTED))
-            given, *others = [augment(few.clone(), generator) for generator in generators]
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(
-            f"augment: must take (inputs, generator), a batch {tuple(few.shape)} and a torch.Generator; it failed with "
-            f"{type(error).__name__}: {reason(error)}"
-        ) from None
-    if not isinstance(given, Tensor) or given.shape != few.shape or given.dtype != few.dtype:
-        found = f"{tuple(given.shape)} of {given.dtype}" if isinstance(given, Tensor) else shown(given)
-        raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
-    if not all(torch.equal(given.nan_to_num(), other.nan_to_num()) for other in others):
-        raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
-
-
 def _server_set(
     unlabelled: Any, inputs: Tensor, columns: tuple[Hashable, ...], vocabulary: int | None
 ) -> Callable[[int, np.random.Generator], Tensor]:
@@ -305,22 +281,22 @@ def _by_name(one: Samples, names: tuple[str, ...], whose: str) -> np.ndarray:
     if classes == names:
         return numbers
     if len(set(classes)) < len(classes):
-        raise DataError(f"{one.named('labels')}: must have classes of different names, got {listed(sorted(classes))}")
+        raise DataError(f"{one.prefix}labels: must have classes of different names, got {listed(sorted(classes))}")
     index = {name: number for number, name in enumerate(names)}
     if unknown := [classes[number] for number in np.unique(numbers) if classes[number] not in index]:
-        raise DataError(f"{one.named('labels')}: must be of {whose} {listed(names)}, got {shown(unknown[0])}")
+        raise DataError(f"{one.prefix}labels: must be of {whose} {listed(names)}, got {shown(unknown[0])}")
     return np.array([index.get(name, -1) for name in classes], np.int64)[numbers]
 
 
 def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
     """Return a set whose labels are numbers without names, with the names of the other sets' classes."""
-    mine, other = one.named("labels"), named[0].named("labels")
+    mine, other = f"{one.prefix}labels", f"{named[0].prefix}labels"
     numbers, classes = one.labels.numbers, named[0].labels.classes
     if not len(numbers):
         return one._replace(labels=Labels(numbers, classes, declared=True))
     if words := [each for each in named if each.labels.are_words]:
         found = f"words such as {shown(words[0].labels.classes[0])}"
-        raise DataError(f"{words[0].named('labels')}: must be a tensor or an array of numbers like {mine}, got {found}")
+        raise DataError(f"{words[0].prefix}labels: must be a tensor or an array of numbers like {mine}, got {found}")
     if not 0 <= numbers.min() <= numbers.max() < len(classes):
         raise DataError(
             f"{mine}: must be 0 to {len(classes) - 1}, as {other} have {len(classes)} classes, got {numbers.min()} to "
@@ -338,7 +314,7 @@ def _check_alike(named: Sequence[Samples], names: Sequence[str]) -> None:
     for name in names:
         other = met.setdefault(_key(name), name)
         if other != name:
-            one, two = (next(o.named("labels") for o in named if word in o.labels.classes) for word in (name, other))
+            one, two = (next(f"{o.prefix}labels" for o in named if word in o.labels.classes) for word in (name, other))
             told = f"{shown(name)} and {shown(other)} of {two}"
             raise DataError(f"{one}: {told} are nearly the same; write them alike, or give both in class_names")
 

@@ -164,7 +164,7 @@ def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
     return Parts(order[sizes[0] :], sizes[1:])
 
 
-def label_counts(labels: np.ndarray, parts: list[np.ndarray], num_classes: int) -> np.ndarray:
+def label_counts(labels: np.ndarray, parts: Sequence[np.ndarray], num_classes: int) -> np.ndarray:
     """Return the number of samples per client and class, (N, num_classes) int64.
 
     Args:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.style import NEUTRAL, use_style
 from asyncfl_lite.tasks.arrays import balanced
+from asyncfl_lite.tasks.partitions import label_counts
 
 Task = Any
 """A task; its class imports this module."""
@@ -92,7 +93,7 @@ def label_histogram(task: Task, parts: Parts) -> np.ndarray | None:
     if labels is None:
         return None
     classes = max(int(labels.max()) + 1, task.num_classes if task.labels.dim() == 1 else 0)
-    return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
+    return label_counts(labels, parts, classes)
 
 
 def show(task: Task, parts: Parts | None = None) -> Figure:
@@ -140,11 +141,11 @@ def _examples(task: Task, count: int) -> list[int]:
     return own[chosen[np.argsort(labels[chosen], kind="stable")]].tolist()
 
 
-def _named(task: Task, place: int) -> str:
+def _named(task: Task, index: int) -> str:
     """Return the name of a sample's label; it is empty if the sample has several labels."""
     if task.labels.dim() > 1:
         return ""
-    label = int(task.labels[place])
+    label = int(task.labels[index])
     return task.class_names[label] if task.class_names else str(label)
 
 
@@ -156,44 +157,44 @@ def _seen(inputs: Tensor) -> np.ndarray:
     return stretched.movedim(0, -1).numpy()
 
 
-def _draw_images(task: Task, places: list[int], figure: Figure | SubFigure) -> None:
-    grid = np.atleast_1d(figure.subplots(-(-len(places) // COLUMNS), COLUMNS)).ravel()
+def _draw_images(task: Task, indices: list[int], figure: Figure | SubFigure) -> None:
+    grid = np.atleast_1d(figure.subplots(-(-len(indices) // COLUMNS), COLUMNS)).ravel()
     for axes in grid:
         axes.set_axis_off()
-    for axes, place, pixels in zip(grid, places, _seen(task.inputs[places]), strict=False):
+    for axes, index, pixels in zip(grid, indices, _seen(task.inputs[indices]), strict=False):
         axes.imshow(pixels.squeeze(-1) if pixels.shape[-1] == 1 else pixels, cmap="gray", interpolation="nearest")
-        axes.set_title(_named(task, place), fontsize=9, loc="center", pad=2)
+        axes.set_title(_named(task, index), fontsize=9, loc="center", pad=2)
 
 
-def _draw_clips(task: Task, places: list[int], figure: Figure | SubFigure) -> None:
-    rows = np.atleast_1d(figure.subplots(len(places), 1))
-    clips = _seen(task.inputs[places])
+def _draw_clips(task: Task, indices: list[int], figure: Figure | SubFigure) -> None:
+    rows = np.atleast_1d(figure.subplots(len(indices), 1))
+    clips = _seen(task.inputs[indices])
     shown = np.unique(np.linspace(0, clips.shape[1] - 1, min(8, clips.shape[1])).round().astype(int))
-    for axes, place, clip in zip(rows, places, clips, strict=True):
+    for axes, index, clip in zip(rows, indices, clips, strict=True):
         framed = np.pad(clip[shown], ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=1.0)  # a white line between
         strip = np.concatenate(list(framed), axis=1)
         axes.imshow(strip.squeeze(-1) if strip.shape[-1] == 1 else strip, cmap="gray", interpolation="nearest")
         axes.set_axis_off()
-        axes.set_title(_named(task, place), fontsize=9, pad=2)
+        axes.set_title(_named(task, index), fontsize=9, pad=2)
 
 
-def _draw_texts(task: Task, places: list[int], axes: Axes) -> None:
+def _draw_texts(task: Task, indices: list[int], axes: Axes) -> None:
     decode = getattr(task, "decode", None) or (lambda row: " ".join(str(token) for token in row.tolist()))
-    axes.set(xlim=(0, 1), ylim=(len(places), -0.5))
+    axes.set(xlim=(0, 1), ylim=(len(indices), -0.5))
     axes.set_axis_off()
-    for row, place in enumerate(places):
-        words = " ".join(decode(task.inputs[place].cpu()).split())
+    for row, index in enumerate(indices):
+        words = " ".join(decode(task.inputs[index].cpu()).split())
         text = "\n".join(textwrap.wrap(words, 72, max_lines=2, placeholder=" …")).replace("$", r"\$")
-        label = textwrap.shorten(_named(task, place), 18, placeholder="…")
+        label = textwrap.shorten(_named(task, index), 18, placeholder="…")
         axes.axhline(row - 0.42, color=NEUTRAL, linewidth=0.4)
         axes.text(0.0, row, label, weight="bold", fontsize=8, va="center")
         axes.text(0.22 if label else 0.0, row, text, fontsize=8, va="center")
 
 
-def _draw_rows(task: Task, places: list[int], axes: Axes) -> None:
-    values = task.inputs[places].detach().float().cpu().flatten(1).numpy()
+def _draw_rows(task: Task, indices: list[int], axes: Axes) -> None:
+    values = task.inputs[indices].detach().float().cpu().flatten(1).numpy()
     axes.imshow(values, aspect="auto", cmap="viridis", interpolation="nearest")
-    axes.set_yticks(range(len(places)), [_named(task, place) for place in places], fontsize=8)
+    axes.set_yticks(range(len(indices)), [_named(task, index) for index in indices], fontsize=8)
     axes.set(xlabel="input", ylabel="label")
     axes.grid(False)
 

@@ -21,12 +21,12 @@ from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.fast import cross_entropy_gradient, has_gradient
 from asyncfl_lite.models.vectors import batch_sizes
-from asyncfl_lite.tasks.arrays import check_rows, samples_of
-from asyncfl_lite.tasks.datasets import Named, read
-from asyncfl_lite.tasks.own import OWN, by_client, fields_of
+from asyncfl_lite.tasks.arrays import OWN, check_rows, samples_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from asyncfl_lite.tasks.datasets import Named
 
 TASKS: Registry[Settings] = Registry("task")
 """Name -> the settings of a task, which load it (:class:`TaskSource`)."""
@@ -152,6 +152,8 @@ class Task:
         >>> result.clients["num_samples"].tolist(), len(result.updates)
         ([10, 10, 10, 10], 6)
         """
+        from asyncfl_lite.tasks.own import fields_of
+
         training = samples_of("", inputs, labels)
         testing = samples_of("test_", test_inputs, test_labels, training)
         check_rows("owners", inputs, owners)
@@ -203,6 +205,9 @@ class Task:
         >>> task.input_shape, task.class_names, task.labels.tolist()
         ((2,), ('a', 'b'), [1, 0, 1])
         """
+        from asyncfl_lite.tasks.datasets import read
+        from asyncfl_lite.tasks.own import fields_of
+
         training, columns = read("", train, inputs, labels)
         testing, _ = read("test_", test, inputs, labels, columns)
         return cls(name, **fields_of([training], [testing], **more))
@@ -246,6 +251,8 @@ class Task:
         >>> result.clients[["name", "num_samples", "test_samples"]].values.tolist()
         [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
         """
+        from asyncfl_lite.tasks.own import by_client, fields_of
+
         names, training, testing, owners, test_owners = by_client(clients, test)
         fields = fields_of(training, testing, owners=owners, **more)
         return cls(name, **fields, clients=names, test_owners=test_owners)

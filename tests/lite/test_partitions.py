@@ -84,18 +84,8 @@ def test_labels_may_be_words_or_leave_numbers_out(name):
         ("dirichlet_class", {"alpha": 0}, 2, "alpha: must be greater than 0, got 0"),
         ("dirichlet_client", {"alpha": -1}, 2, "alpha: must be greater than 0, got -1"),
         ("dirichlet_flgo", {"alpha": float("nan")}, 2, "alpha: "),
-        (
-            "dirichlet_wrap",
-            {"alpha": float("inf")},
-            2,
-            "alpha: must be a finite number, got inf",
-        ),
-        (
-            "dirichlet_wrap",
-            {"samples_per_client": 0},
-            2,
-            "samples_per_client: must be greater than or equal to 1",
-        ),
+        ("dirichlet_wrap", {"alpha": float("inf")}, 2, "alpha: must be a finite number, got inf"),
+        ("dirichlet_wrap", {"samples_per_client": 0}, 2, "samples_per_client: must be greater than or equal to 1"),
         ("dirichlet_class", {"min_size": -1}, 2, "min_size: must be greater than or equal to 0, got -1"),
         ("dirichlet_class", {}, 3, "min_size: must be at most 6 with 20 samples and 3 clients, got 10"),
         ("noniid_bias", {"bias": 1.1}, 2, "bias: must be less than or equal to 1, got 1.1"),
@@ -402,6 +392,22 @@ def test_groups_share_their_labels_among_their_clients():
     labels = balanced(5000, 6)
     held = label_counts(labels, split("noniid_bias", labels, 10, bias=1, groups=2), 6) > 0
     assert (held[:5] == held[0]).all() and (held[5:] == ~held[0]).all() and held[0].sum() == 3
+
+
+def part_of(clients: int, seed: int = 0, **settings) -> list[list[int]]:
+    name = "noniid_bias_part" if settings else "noniid_bias"
+    return [part.tolist() for part in split(name, balanced(1200, 40), clients, seed, bias=0.8, **settings)]
+
+
+def test_who_is_left_of_a_federation_has_what_it_has_in_the_whole():
+    assert part_of(8, of=12) == part_of(12)[:8]
+    assert part_of(12, of=None) == part_of(12)  # nobody is left out unless asked for
+    chosen = [part_of(12, seed).index(part_of(1, seed, of=12, chosen="random")[0]) for seed in range(8)]
+    assert len(set(chosen)) > 3
+    three = part_of(3, of=12, chosen="random")
+    assert len(np.unique(np.concatenate(three))) == sum(map(len, three))
+    with pytest.raises(ConfigError, match=r"of: must be at least the run's 5 clients, got 4"):
+        part_of(5, of=4)
 
 
 # --- measures ------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.vectors import Frozen, VectorModel
 from asyncfl_lite.models.video import ResNet3d
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.video import motion
 from asyncfl_lite.tasks.video import videos as decoding
 from asyncfl_lite.tasks.video.motion import MovingDigits
@@ -532,3 +533,14 @@ def test_the_last_layer_alone_after_the_chain():
     assert last.model.num_parameters == 32 * 40 + 40
     one, other = (started.model._module.state_dict() for started in (whole, last))
     assert list(one) == list(other) and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_frames_are_evenly_spaced_and_the_rest_is_the_same_task():
+    settings = {"clips": 80, "test_clips": 40}
+    whole = TASKS.get("movingdigits")(**settings).load()
+    for frames, places in ((8, list(range(8))), (4, [1, 3, 5, 7]), (2, [2, 6]), (1, [4])):
+        seen = TASKS.get("movingdigits_frames")(frames=frames, **settings).load()
+        assert torch.equal(seen.inputs, whole.inputs[:, :, places])
+        assert torch.equal(seen.test_inputs, whole.test_inputs[:, :, places])
+        assert torch.equal(seen.labels, whole.labels)
+        assert seen.unlabelled["synthetic"](3, np.random.default_rng(0)).shape == (3, *seen.input_shape)
