@@ -156,9 +156,6 @@ class Config(Settings):
         default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
     )
     weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
-    client_clip: float | None = Field(
-        default=None, gt=0, description="largest L2 norm of a client's gradient; larger ones are clipped"
-    )
     server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
     server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
     bn_mode: Literal["avg", "delta", "freeze"] = Field(
@@ -166,10 +163,6 @@ class Config(Settings):
     )
     cohort: Literal["auto", "on", "off"] = Field(
         default="auto", description="train the jobs in flight in one computation"
-    )
-    autocast: bool = Field(default=False, description="compute clients' forward passes in bfloat16 where that is safe")
-    channels_last: bool = Field(
-        default=False, description="keep images in the memory format channels_last when jobs train one by one"
     )
     device: str = Field(default="cpu", description="torch device; auto means cuda if there is one, else cpu")
     threads: int = Field(
@@ -361,9 +354,6 @@ class Config(Settings):
             epochs=self.local_epochs,
             steps=self.local_steps,
             weight_decay=self.weight_decay,
-            clip=self.client_clip,
-            autocast=self.autocast,
-            channels_last=self.channels_last,
             lr_decay=self.client_lr_decay,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,

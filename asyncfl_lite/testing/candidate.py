@@ -32,7 +32,6 @@ SMALL_RUN: dict[str, Any] = {
     "local_steps": 2,
     "batch_size": 8,
     "client_lr": 0.1,
-    "client_clip": 1.0,
     "cohort": "on",
     "eval_every": 1000,
     "seed": 1,
