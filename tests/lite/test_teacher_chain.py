@@ -16,7 +16,7 @@ from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import CNN, MLP, ModelSpec, ResNet
 from asyncfl_lite.models.base import initial_model
-from asyncfl_lite.runs.assembly import load_task
+from asyncfl_lite.runs.assembly import load_task, servers_own
 from asyncfl_lite.runs.initial import TeacherChain, logit_error
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks import TASKS, Task
@@ -328,7 +328,7 @@ def test_a_run_starts_ahead_and_no_client_has_the_servers_samples():
     config = Config(**SMALL, initial="teacher_chain", initial_settings={"epochs": 60})
     taught, random = Run(config), run(Config(**SMALL))
     theirs = np.concatenate(taught.parts)
-    held = taught.labelled[0]
+    held = taught.task.inputs[servers_own(config, taught.task)]
     assert len(held) == 144 and len(theirs) == len(set(theirs)) == 1437 - 144
     everything = torch.cat([taught.task.inputs[theirs], held]).flatten(1)
     assert torch.equal(everything.sort(0).values, taught.task.inputs.flatten(1).sort(0).values)
@@ -339,7 +339,7 @@ def test_a_run_starts_ahead_and_no_client_has_the_servers_samples():
 
 def test_random_weights_stay_as_they_are():
     plain, named = run(Config(**SMALL)), Run(Config(**SMALL, initial="random"))
-    assert named.labelled is None and sum(map(len, named.parts)) == 1437
+    assert len(servers_own(named.config, named.task)) == 0 and sum(map(len, named.parts)) == 1437
     assert named.finish().summary["weights_sha256"] == plain.summary["weights_sha256"]
 
 
@@ -353,7 +353,7 @@ def from_digits(**more):
 
 def test_a_task_of_its_own_leaves_clients_theirs_and_draws_the_last_layer_anew():
     started = from_digits()
-    assert started.config.held_out == 0 and started.labelled is None and sum(map(len, started.parts)) == 1437
+    assert started.config.held_out == 0 and sum(map(len, started.parts)) == 1437
     assert started.config.initial_settings.reinitialise_last
     assert Config(**started.config.as_dict()) == started.config
     slots = started.model.parameter_slots
