@@ -263,9 +263,7 @@ def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:
                   if (value := getattr(limit, key, None)) is not None]  # fmt: skip
         names = registered().get(REGISTRIES.get(name, ""), [])
         parts = ["one of " + ", ".join(names)] if names else [" and ".join(bounds)] if bounds else []
-        if bool in kinds:
-            parts = ["true or false"]
-        elif not names and all(isinstance(kind, str) for kind in kinds):
+        if not names and all(isinstance(kind, str) for kind in kinds):
             parts = ["one of " + ", ".join(kinds)]
         default = defaults.get(name, "by the method") if name in defaults or field.is_required() else "none"
         default = "none" if default is None else str(default)

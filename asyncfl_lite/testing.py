@@ -158,7 +158,7 @@ INPUT_SHAPE = (1, 8, 8)
 NUM_CLASSES = 4
 SMALL_RUN: dict[str, Any] = {
     **{"partition": "iid", "delay": "exponential", "model": "mlp", "model_settings": {"hidden": (16,)}, "cohort": "on"},
-    **{"local_steps": 2, "batch_size": 8, "client_lr": 0.1, "client_clip": 1.0, "eval_every": 1000, "seed": 1},
+    **{"local_steps": 2, "batch_size": 8, "client_lr": 0.1, "eval_every": 1000, "seed": 1},
 }
 """Settings of the run in which methods are checked; its buffer, concurrency and length depend on the method."""
 

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import Alone, stacked_forward
-from asyncfl_lite.models.steps import Adam, Step, clipped_to, losses_and_gradient, sgd, with_backward
+from asyncfl_lite.models.steps import Adam, Step, losses_and_gradient, sgd, with_backward
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job
 
@@ -33,7 +33,6 @@ class LocalTraining:
 
     Attributes:
         epochs, steps: passes over the client's samples, or minibatch steps; exactly one is given.
-        clip: largest L2 norm of a step's gradient, or None.
         lr_decay: factor on the learning rate after every server version.
         proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in the client's loss.
         correction_once: apply a job's correction once, after the last step, instead of at every step.
@@ -47,7 +46,6 @@ class LocalTraining:
     epochs: int | None = None
     steps: int | None = None
     weight_decay: float = 0.0
-    clip: float | None = None
     lr_decay: float = 1.0
     proximal: float = 0.0
     correction_once: bool = False
@@ -81,23 +79,15 @@ def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | N
     """Make the step function of ``training.optimiser`` for parameters shaped like ``like``, with fresh state.
 
     Args:
-        training: the settings, of which the optimiser, weight decay and clipping are used.
+        training: the settings, of which the optimiser and weight decay are used.
         like: ``(G, d)`` or ``(d,)``.
         lr: the learning rate, or ``(G, 1)`` learning rates, one per row; by default, the one in ``training``.
     """
     lr = training.lr if lr is None else lr
     if training.optimiser == "sgd":
-        step: Step = sgd(lr, training.weight_decay)
-    else:
-        like = like[None] if like.dim() == 1 else like
-        step = Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
-    if (clip := training.clip) is None:
-        return step
-
-    def clipped(x: Tensor, gradient: Tensor) -> None:
-        step(x, clipped_to(gradient, clip))
-
-    return clipped
+        return sgd(lr, training.weight_decay)
+    like = like[None] if like.dim() == 1 else like
+    return Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
 
 
 @dataclass(frozen=True)

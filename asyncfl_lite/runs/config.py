@@ -155,9 +155,6 @@ class Config(Settings):
         default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
     )
     weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
-    client_clip: float | None = Field(
-        default=None, gt=0, description="largest L2 norm of a client's gradient; larger ones are clipped"
-    )
     server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
     server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
     bn_mode: Literal["avg", "delta", "freeze"] = Field(
@@ -349,7 +346,6 @@ class Config(Settings):
             epochs=self.local_epochs,
             steps=self.local_steps,
             weight_decay=self.weight_decay,
-            clip=self.client_clip,
             lr_decay=self.client_lr_decay,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,

@@ -144,21 +144,19 @@ class TeacherChain(Initialiser):
     """Number of passes over the server's samples for each model (Table 3)."""
     batch_size: int = Field(128, ge=1)
     """Number of samples in a minibatch (Appendix H)."""
-    lr: float = Field(0.1, ge=0)
-    """Learning rate of SGD (Appendix H)."""
-    momentum: float = Field(0.9, ge=0, lt=1)
-    """Momentum of SGD (Appendix H)."""
-    weight_decay: float = Field(1e-3, ge=0)
-    """Weight decay of SGD (Appendix H)."""
-    clip: float | None = Field(1.0, gt=0)
-    """Largest global L2 norm of a gradient; None for no clipping. Clipping is ours: without it, the paper's learning
-    rate makes models without normalisation diverge."""
     class_weight: float = Field(0.5, ge=0, le=1)
-    """Weight α of the loss on labels; the squared error has the weight 1 - α. The paper prints no value."""
-    over_classes: Literal["mean", "sum"] = "mean"
-    """Reduction of squared errors over classes; with the mean, α has the same meaning for any number of classes."""
+    """Weight α of the loss on labels; the squared error, averaged over classes so that α has the same meaning for any
+    number of them, has the weight 1 - α. The paper prints no value."""
     reinitialise_last: bool = False
     """Whether to draw the last linear layer anew, as the paper does if clients and server have different classes."""
+
+    lr: ClassVar[float] = 0.1
+    momentum: ClassVar[float] = 0.9
+    weight_decay: ClassVar[float] = 1e-3
+    """Learning rate, momentum and weight decay of SGD (Appendix H)."""
+    clip: ClassVar[float] = 1.0
+    """Largest global L2 norm of a gradient. Clipping is ours: without it, the paper's learning rate makes models
+    without normalisation diverge."""
 
     @model_validator(mode="before")
     @classmethod
@@ -298,11 +296,10 @@ class TeacherChain(Initialiser):
                 outputs = module(inputs[batch])
                 loss = task.losses(outputs, labels[batch]).mean()
                 if teacher is not None:
-                    error = logit_error(outputs, teacher[batch], self.over_classes)
+                    error = logit_error(outputs, teacher[batch])
                     loss = self.class_weight * loss + (1 - self.class_weight) * error
                 loss.backward()
-                if self.clip is not None:
-                    nn.utils.clip_grad_norm_(module.parameters(), self.clip)
+                nn.utils.clip_grad_norm_(module.parameters(), self.clip)
                 optimiser.step()
                 optimiser.zero_grad()
 

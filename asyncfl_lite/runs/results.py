@@ -18,13 +18,14 @@ from torch import Tensor, nn
 
 from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import AUTO, actual, usual_torch
-from asyncfl_lite.base.errors import ConfigError, DataError, ResultError
+from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, shown
 from asyncfl_lite.base.files import as_path, write_atomically
 from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
 from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.defaults import flat
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
     FORMAT,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predicted"]
 """Columns of the table of classes."""
+IN_EACH_TABLE = ("algorithm", "task", "seed")
+"""Settings that have a column in a table of results even if they are the same in all of them."""
 
 
 @dataclass
@@ -491,3 +494,41 @@ def is_constant_answer(summary: Mapping[str, Any]) -> bool:
     was not recorded, as in runs of earlier code and in those whose samples have no class, this function returns False.
     """
     return summary.get("largest_prediction_share") == 1 and summary["worst_class_accuracy"] == 0
+
+
+def results_table(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row per result: its settings, then its summary.
+
+    Args:
+        results: any number of results, from :func:`run`, :func:`run_many` or :func:`load_result`.
+
+    Returns:
+        Columns: ``algorithm``, ``task`` (or the name of your own data), ``seed``, every other setting in which the
+        results differ (a setting in a group is called, for example, ``settings.clip``), and ``result.summary`` without
+        its digests. A value that a result does not have is empty.
+
+    Raises:
+        ConfigError: when anything other than results is given.
+
+    Example: the number of updates that four versions take, for two buffer sizes with three seeds each.
+
+    >>> from asyncfl_lite import Config, results_table, run_many
+    >>> configs = [Config(task="digits", algorithm="fedbuff", buffer_size=size, rounds=4) for size in (2, 10)]
+    >>> table = results_table(run_many([config.with_seed(seed) for config in configs for seed in range(3)]))
+    >>> list(table.columns[:5])
+    ['algorithm', 'task', 'seed', 'buffer_size', 'final_accuracy']
+    >>> table.groupby("buffer_size")["client_updates"].mean().to_dict()
+    {2: 8.0, 10: 40.0}
+    """
+    if isinstance(results, Result) or not isinstance(results, Iterable):
+        raise ConfigError(f"results: must be a list of results, got {shown(results)}")
+    results = list(results)
+    if odd := [one for one in results if not isinstance(one, Result)]:
+        raise ConfigError(f"results: must be a list of results, got {shown(odd[0])} in it")
+    if not results:
+        return pd.DataFrame(columns=list(IN_EACH_TABLE))
+    settings = pd.DataFrame([flat(one.config.as_dict()) for one in results], dtype=object)
+    settings["task"] = [one.own_task or one.config.task for one in results]
+    differ = [name for name in settings if name not in IN_EACH_TABLE and settings[name].map(repr).nunique() > 1]
+    summary = pd.DataFrame([one.summary for one in results]).filter(regex="^(?!.*_sha256$)")
+    return pd.concat([settings[[*IN_EACH_TABLE, *differ]].infer_objects(), summary], axis=1)

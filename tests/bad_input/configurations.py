@@ -76,7 +76,6 @@ CONFIGURATIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("rate-empty", {"client_lr": ""}, ("client_lr: must be a valid number", "got ''")),
     ("rate-a-date", {"client_lr": datetime.date(2026, 1, 1)}, ("client_lr: must be a valid number, got datetime.date(2026, 1, 1)",)),
     ("decay-above-one", {"client_lr_decay": 1.5}, ("client_lr_decay: must be less than or equal to 1, got 1.5",)),
-    ("clip-zero", {"client_clip": 0}, ("client_clip: must be greater than 0, got 0",)),
     ("weight-decay-negative", {"weight_decay": -1}, ("weight_decay: must be greater than or equal to 0, got -1",)),
     ("server-rate-of-a-method-without", {"algorithm": "fedasync", "server_lr": 2}, ("server_lr: fedasync has none; must be 1, got 2.0",)),
     ("server-time-infinite", {"server_time": INF}, ("server_time: must be a finite number, got inf",)),

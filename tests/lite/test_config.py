@@ -165,7 +165,7 @@ def test_one_value_is_taken_where_there_may_be_several(given):
 
 
 def test_a_word_among_several_may_stand_alone_too():
-    assert Config(task="newsgroups20", task_settings={"remove": "quotes"}).task_settings.remove == ("quotes",)
+    assert Config(initial="weights", initial_settings={"leave_out": "fc."}).initial_settings.leave_out == ("fc.",)
 
 
 WHEN_RUN = [

@@ -16,7 +16,7 @@ from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import CNN, MLP, ModelSpec, ResNet
 from asyncfl_lite.models.base import initial_model
-from asyncfl_lite.runs.assembly import load_task
+from asyncfl_lite.runs.assembly import load_task, servers_own
 from asyncfl_lite.runs.initial import TeacherChain, logit_error
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks import TASKS, Task
@@ -88,26 +88,31 @@ class Constant(ModelSpec):
         return self
 
 
-@pytest.mark.parametrize(("over_classes", "part"), [("sum", 1.0), ("mean", 0.5)])
-def test_worked_chain(over_classes, part):
-    """One step each, rate 1, on a sample of class 0 with input 0: only the bias moves, from (0, 0).
+@pytest.fixture
+def plain(monkeypatch):
+    """A chain of one step of plain gradient descent at rate 1."""
+    for name, value in {"lr": 1.0, "momentum": 0.0, "weight_decay": 0.0, "clip": math.inf}.items():
+        monkeypatch.setattr(TeacherChain, name, value)
+    return {"epochs": 1, "teaching_assistants": 0}
+
+
+def test_worked_chain(plain):
+    """One step each on a sample of class 0 with input 0: only the bias moves, from (0, 0).
 
     The teacher's step is minus the gradient of its cross-entropy, (σ(0) - 1, σ(0)) = (-.5, .5). The student,
-    with α = .25: .25 (.5, -.5) - .75 · 2 · (0 - .5, 0 + .5) · part.
+    with α = .25: .25 (.5, -.5) - .75 · 2 · (0 - .5, 0 + .5) / 2.
     """
     task = one_zero()
-    plain = {"epochs": 1, "lr": 1.0, "momentum": 0.0, "weight_decay": 0.0, "clip": None, "teaching_assistants": 0}
-    chain = TeacherChain(**plain, class_weight=0.25, over_classes=over_classes)
-    student = built(chain, Constant(), task, (task.inputs, task.labels))
-    expected = 0.25 * 0.5 + 0.75 * 2 * 0.5 * part
+    student = built(TeacherChain(**plain, class_weight=0.25), Constant(), task, (task.inputs, task.labels))
+    expected = 0.25 * 0.5 + 0.75 * 0.5
     torch.testing.assert_close(student.bias.detach(), vector(expected, -expected), **exactly)
 
 
-@pytest.mark.parametrize(("clip", "length"), [(None, math.sqrt(0.5)), (0.1, 0.1), (5.0, math.sqrt(0.5))])
-def test_gradients_are_clipped(clip, length):
+@pytest.mark.parametrize(("clip", "length"), [(math.inf, math.sqrt(0.5)), (0.1, 0.1), (5.0, math.sqrt(0.5))])
+def test_gradients_are_clipped(clip, length, plain, monkeypatch):
+    monkeypatch.setattr(TeacherChain, "clip", clip)
     task = one_zero()
-    plain = {"epochs": 1, "lr": 1.0, "momentum": 0.0, "weight_decay": 0.0, "teaching_assistants": 0}
-    student = built(TeacherChain(**plain, clip=clip, class_weight=1.0), Constant(), task, (task.inputs, task.labels))
+    student = built(TeacherChain(**plain, class_weight=1.0), Constant(), task, (task.inputs, task.labels))
     assert student.bias.norm().item() == pytest.approx(length, rel=1e-5)
 
 
@@ -198,7 +203,6 @@ def test_a_model_without_relatives_needs_its_teachers_named():
         ({"teachers": [{}], "teaching_assistants": 1}, "^teaching_assistants: must be 0 with 1 teachers, got 1"),
         ({"fraction": 0.0}, "^fraction: .* got 0.0"),
         ({"teachers": 3}, "^teachers.0: must be a valid dictionary, got 3"),
-        ({"over_classes": "max"}, "^over_classes: must be 'mean' or 'sum', got 'max'"),
     ],
 )
 def test_impossible_settings_are_one_line(settings, message):
@@ -270,9 +274,10 @@ def test_the_same_streams_give_the_same_model_and_others_another():
     assert not same(one, built(chain, Dropping(), seed=2))
 
 
-def test_untrained_it_is_the_random_model():
+def test_untrained_it_is_the_random_model(monkeypatch):
+    monkeypatch.setattr(TeacherChain, "lr", 0.0)
     task = load_task(DIGITS)
-    assert same(built(TeacherChain(epochs=1, lr=0), MLP()), initial_model(MLP(), task.input_spec, 1))
+    assert same(built(TeacherChain(epochs=1), MLP()), initial_model(MLP(), task.input_spec, 1))
 
 
 def test_the_last_layer_can_start_anew():
@@ -293,12 +298,7 @@ def test_the_last_layer_can_start_anew():
         {"teaching_assistants": 2},
         {"epochs": 3},
         {"batch_size": 50},
-        {"lr": 0.05},
-        {"momentum": 0.5},
-        {"weight_decay": 0.0},
-        {"clip": None},
         {"class_weight": 0.1},
-        {"over_classes": "sum"},
         {"reinitialise_last": True},
     ],
 )
@@ -328,7 +328,7 @@ def test_a_run_starts_ahead_and_no_client_has_the_servers_samples():
     config = Config(**SMALL, initial="teacher_chain", initial_settings={"epochs": 60})
     taught, random = Run(config), run(Config(**SMALL))
     theirs = np.concatenate(taught.parts)
-    held = taught.labelled[0]
+    held = taught.task.inputs[servers_own(config, taught.task)]
     assert len(held) == 144 and len(theirs) == len(set(theirs)) == 1437 - 144
     everything = torch.cat([taught.task.inputs[theirs], held]).flatten(1)
     assert torch.equal(everything.sort(0).values, taught.task.inputs.flatten(1).sort(0).values)
@@ -339,7 +339,7 @@ def test_a_run_starts_ahead_and_no_client_has_the_servers_samples():
 
 def test_random_weights_stay_as_they_are():
     plain, named = run(Config(**SMALL)), Run(Config(**SMALL, initial="random"))
-    assert named.labelled is None and sum(map(len, named.parts)) == 1437
+    assert len(servers_own(named.config, named.task)) == 0 and sum(map(len, named.parts)) == 1437
     assert named.finish().summary["weights_sha256"] == plain.summary["weights_sha256"]
 
 
@@ -353,7 +353,7 @@ def from_digits(**more):
 
 def test_a_task_of_its_own_leaves_clients_theirs_and_draws_the_last_layer_anew():
     started = from_digits()
-    assert started.config.held_out == 0 and started.labelled is None and sum(map(len, started.parts)) == 1437
+    assert started.config.held_out == 0 and sum(map(len, started.parts)) == 1437
     assert started.config.initial_settings.reinitialise_last
     assert Config(**started.config.as_dict()) == started.config
     slots = started.model.parameter_slots
