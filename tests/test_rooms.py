@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "asyncfl_lite"
-LOOSE = {"__init__", "__main__", "arguments", "cli", "plots", "testing"}
+LOOSE = {"__init__", "__main__", "cli", "plots", "testing"}
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 ROOMS = {"base", "simulator", "models", "tasks", "clients", "algorithms", "runs"}
 ABOVE = re.compile(r"^(cells|printed|results|notebooks|asyncfl_reproduction|asyncfl_course)(/|$)")

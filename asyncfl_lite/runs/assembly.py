@@ -198,7 +198,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
     """Return whether to train clients in cohorts; this depends only on the configuration, the task and the model."""
     reason = "with running statistics" if model.num_buffers else ""
-    if not config.model_spec.vectorises:
+    if not config.model_settings.vectorises:
         reason = "of this kind"
     if reason and config.cohort == "on":
         raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
@@ -245,7 +245,7 @@ def make_simulation(
     return kind(
         algorithm,
         config.make_scheduling(),
-        prepared(config.delay_law, sizes, stream(config.seed, "delays setup")),
+        prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
         rounds=config.rounds,

@@ -46,7 +46,7 @@ def result_of(run: SavedRun, seconds: float, cpu_seconds: float, stopped: str | 
         data=run.data,
         classes=classes,
         trained=Trained(
-            run.config.model_spec,
+            run.config.model_settings,
             run.task.input_spec,
             run.model.loaded(run.algorithm.x, run.algorithm.buffers),
         ),

@@ -24,10 +24,9 @@ from asyncfl_lite.models.base import initial_model
 from asyncfl_lite.models.requests import Request, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simulation, method_for, servers_own, task_of
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.initial.remembered import remembered
-from asyncfl_lite.runs.initial.weights import WeightsInitial
+from asyncfl_lite.runs.initial import WeightsInitial
 from asyncfl_lite.runs.meaning import versions
-from asyncfl_lite.runs.sources import checksum, data_of, started_from
+from asyncfl_lite.runs.sources import checksum, data_of, remembered, started_from
 from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_lite.tasks import Task
 
@@ -103,7 +102,7 @@ class JoinedRun:
     def _initial_model(self) -> nn.Module:
         weights = int(stream(self.config.seed, "model").integers(2**31))
         rng = stream(self.config.seed, "initial")
-        spec, initialiser = self.config.model_spec, self.config.initialiser
+        spec, initialiser = self.config.model_settings, self.config.initial_settings
         labelled = None if self.labelled is None else (self.labelled[0].clone(), self.labelled[1].clone())
         with (
             torch_threads(self.config.threads),

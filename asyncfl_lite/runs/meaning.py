@@ -12,8 +12,7 @@ from importlib import metadata
 import torch
 
 from asyncfl_lite.base.version import __version__
-from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.runs.config import GROUPS, Config, registries
 
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "mlxtend", "torchvision", "av", "transformers", "tokenizers")
 """Libraries, besides torch, that may influence a run's numbers or data; some may not be installed."""
@@ -35,7 +34,7 @@ the configuration's hash covers.
 
 def meaning(config: Config) -> dict[str, int]:
     """Return the revisions on which a run's numbers depend: the package's, and those of every class it uses."""
-    named = {kind: registry.get(getattr(config, kind)) for kind, registry in GROUPS.values()}
+    named = {kind: registries()[kind].get(getattr(config, kind)) for kind in GROUPS.values()}
     return {"package": MEANING, **{kind: getattr(entry, "revision", 1) for kind, entry in named.items()}}
 
 

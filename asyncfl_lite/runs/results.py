@@ -99,7 +99,7 @@ class Result:
     @property
     def time_unit(self) -> str:
         """Unit of virtual time, as the delay law states it."""
-        return self.config.delay_law.unit
+        return self.config.delay_settings.unit
 
     @property
     def is_constant_answer(self) -> bool:
@@ -226,7 +226,7 @@ def load_result(folder: str | Path) -> Result:
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),  # missing if recorded before there were revisions, when all were 1
         data=record.get("data", {}),
-        trained=saved(config.model_spec, Path(folder), record.get("weights")),
+        trained=saved(config.model_settings, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
         continued_under=record.get("continued_under", []),
     )
