@@ -36,18 +36,18 @@ from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
 from asyncfl_lite.models.base import ModelSpec, initial_model
-from asyncfl_lite.models.embedded import check_takes_embeddings, table_of
+from asyncfl_lite.models.features import check_takes_embeddings, table_of
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.runs.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import load_checkpoint, save_checkpoint
 from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update, in_dtype
 from asyncfl_lite.simulator.server import ServerError, untrue_answer
 from asyncfl_lite.simulator.simulation import Train
 from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 
 __all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm", "check_model"]
 
@@ -442,7 +442,8 @@ def check_starting_again(make: Candidate) -> None:
 def check_in_place(make: Candidate) -> None:
     """Check that neither an earlier global model nor anything in an update is changed in place."""
     run = make.run()
-    method, kept = run.algorithm, [("x of version 0", run.algorithm.x, copied(run.algorithm.x))]
+    method = run.algorithm
+    kept: list[tuple[str, Any, Any]] = [("x of version 0", method.x, copied(method.x))]
 
     def watch(update: Update, receive: Receive) -> Receipt:
         kept.append(("update", update, copied(update)))

@@ -20,7 +20,7 @@ from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Registry, Settings, nested
 from asyncfl_lite.models.base import ModelSpec, initial_model
-from asyncfl_lite.models.frozen import frozen_parts
+from asyncfl_lite.models.vectors import frozen_parts
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights
 from asyncfl_lite.tasks import TASKS, Task, TaskSource
 
@@ -34,7 +34,7 @@ class Initialiser(Settings):
     """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     costly: ClassVar[bool] = False
-    """Whether ``build`` trains a model, which is kept for other runs (:func:`asyncfl_lite.runs.sources.remembered`)."""
+    """Whether ``build`` trains a model, which is kept for other runs (:func:`asyncfl_lite.runs.store.remembered`)."""
 
     @property
     def held_out(self) -> float:

@@ -63,7 +63,7 @@ def _table(cls: type[BaseModel]) -> str:
     rows = [
         f"| `{field.alias or name}` | {_kind(field)} | {_default(cls, field)} | {_cell(meaning(cls, name, field))} |"
         for name, field in cls.model_fields.items()
-        if not _is_group(field)
+        if not _is_group(field) and not field.exclude  # what is excluded is a setting of every run
     ]
     return (
         "\n".join(["{.settings}", "| setting | values | default | meaning |", "|---|---|---|---|", *rows])
@@ -117,7 +117,7 @@ def meaning(cls: type[BaseModel], name: str, field: FieldInfo) -> str:
     """Return a setting's meaning, which is its description or the docstring below it in the declaring class."""
     if field.description:
         return field.description
-    for base in (base for base in cls.__mro__ if base.__module__.startswith("asyncfl_lite")):
+    for base in (base for base in cls.__mro__ if base.__module__.startswith("asyncfl_")):
         if said := _documented(base.__module__).get((base.__qualname__, name)):
             return " ".join(said).strip()
     return ""

@@ -19,9 +19,9 @@ from asyncfl_lite.cli import main
 from asyncfl_lite.plots import plot_gantt
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.config import GROUPS
-from asyncfl_lite.runs.records import TABLES, write_record
 from asyncfl_lite.runs.results import load_result
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import TABLES, write_record
 from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.faults import (
