@@ -147,12 +147,9 @@ def _where(error: Exception, make: Candidate) -> str:
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in make.source_files]
     if not own:
         return f"{kind}:"
-    last = own[-1]
-    code = f" ({last.line})" if last.line else ""
-    return f"{kind} in line {last.lineno} of {last.filename}, in {last.name}{code}:"
+    code = f" ({own[-1].line})" if own[-1].line else ""
+    return f"{kind} in line {own[-1].lineno} of {own[-1].filename}, in {own[-1].name}{code}:"
 
-
-# The method under test ----------------------------------------------------------------------------------------
 
 INPUT_SHAPE = (1, 8, 8)
 NUM_CLASSES = 4
@@ -161,9 +158,6 @@ SMALL_RUN: dict[str, Any] = {
     **{"local_steps": 2, "batch_size": 8, "client_lr": 0.1, "eval_every": 1000, "seed": 1},
 }
 """Settings of the run in which methods are checked; its buffer, concurrency and length depend on the method."""
-
-LIGHTER_SETTINGS = {"distill_samples": 100}
-"""Settings that replace a class's defaults in checks, so that its server does not take long."""
 
 
 @dataclass(frozen=True)
@@ -181,11 +175,7 @@ class Candidate:
     config: dict[str, Any]
 
     def run(self, **changes: Any) -> Run:
-        """Make a small run whose method is started: three versions, or six if each update makes one.
-
-        Args:
-            changes: settings of :class:`Config` that replace the usual ones.
-        """
+        """Make a small run with some settings changed: three versions, or six if each update makes one."""
         given = {**SMALL_RUN, "algorithm": self.name, **self.config, **changes}
         buffer_size = given["buffer_size"]
         concurrency = buffer_size if self.cls.redispatch == "rounds" else max(4, buffer_size)
@@ -219,7 +209,7 @@ def registered(algorithm: type[Algorithm] | Algorithm) -> Iterator[Candidate]:
         config = {name: getattr(algorithm, name) for name in ("buffer_size", "server_lr", "bn_mode")}
         config["settings"] = algorithm.settings.model_dump()
     else:
-        lighter = {name: value for name, value in LIGHTER_SETTINGS.items() if name in cls.Settings.model_fields}
+        lighter = {"distill_samples": 100} if "distill_samples" in cls.Settings.model_fields else {}  # takes less long
         config = {"buffer_size": 3 if cls.buffered else 1, "server_lr": 1.0, "bn_mode": "avg", "settings": lighter}
     name = f"{cls.__name__} (under check)"
     ALGORITHMS.register(name)(cls)
@@ -255,13 +245,7 @@ Watch = Callable[[Update, Receive], Receipt]
 
 
 def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -> Run:
-    """Carry ``run`` through to its end, and return it.
-
-    Args:
-        run: a run that has not begun.
-        watch: function ``(update, receive) -> receive's return value`` that is called between the clock and the method.
-        train: function that turns jobs into outcomes, instead of the run's own training.
-    """
+    """Carry a run to its end, and return it; every update passes through ``watch``, which calls ``receive``."""
     method, receive = run.algorithm, run.algorithm.receive
     if watch is not None:
         vars(method)["receive"] = lambda update: watch(update, receive)
@@ -299,9 +283,6 @@ def restart(run: Run, updates: Sequence[Update]) -> Algorithm:
     for update in updates:
         method.receive(update)
     return method
-
-
-# Nested values, such as a method's state ----------------------------------------------------------------------
 
 
 def _parts(value: Any, where: str) -> list[tuple[str, Any]] | None:
@@ -346,22 +327,16 @@ def difference(one: Any, other: Any, where: str) -> str | None:
 def _equal(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
-    if isinstance(one, Tensor):
-        return (
-            one.dtype == other.dtype
-            and one.shape == other.shape
-            and bool(one.eq(other).logical_or(one.isnan() & other.isnan()).all())
-        )
-    return bool(np.all(one == other)) or bool(np.all((one != one) & (other != other)))
+    if isinstance(one, Tensor) and (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    same = (one == other) | ((one != one) & (other != other))
+    return bool(same.all() if hasattr(same, "all") else same)
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"a tensor of shape {tuple(value.shape)}, sum {float(value.detach().double().sum()):.9g},"
     return f"{value!r:.60}"
-
-
-# The rules ----------------------------------------------------------------------------------------------------
 
 
 def check_versions(make: Candidate) -> None:
@@ -409,9 +384,8 @@ def check_order(make: Candidate) -> None:
         return
     size = max(3, make.buffer_size)
     updates = [in_dtype(update, torch.float64) for update in reports(make, size)]
-    models = [
-        restart(make.run(buffer_size=size), order).x for order in (updates, updates[::-1], [*updates[1:], updates[0]])
-    ]
+    orders = (updates, updates[::-1], [*updates[1:], updates[0]])
+    models = [restart(make.run(buffer_size=size), order).x for order in orders]
     apart = max(float((model - models[0]).abs().max()) for model in models)
     expect(
         apart <= 1e-9 * max(1.0, float(models[0].abs().max())),
@@ -468,7 +442,8 @@ def check_starting_again(make: Candidate) -> None:
 def check_in_place(make: Candidate) -> None:
     """Check that neither an earlier global model nor anything in an update is changed in place."""
     run = make.run()
-    method, kept = run.algorithm, [("x of version 0", run.algorithm.x, copied(run.algorithm.x))]
+    method = run.algorithm
+    kept: list[tuple[str, Any, Any]] = [("x of version 0", method.x, copied(method.x))]
 
     def watch(update: Update, receive: Receive) -> Receipt:
         kept.append(("update", update, copied(update)))
@@ -576,9 +551,6 @@ CHECKS: dict[str, Check] = {
     )
 }
 """All checks by name, in the order in which they run."""
-
-
-# Models -------------------------------------------------------------------------------------------------------
 
 
 @usual_torch()

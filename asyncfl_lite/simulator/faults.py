@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from pydantic import Field, model_validator
 
@@ -22,7 +22,7 @@ from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.delays import parse_number, read_rows
-from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.jobs import Fate, Job, Outcome
 from asyncfl_lite.simulator.selection import IdleClients
 from asyncfl_lite.simulator.simulation import Delays
 
@@ -106,70 +106,6 @@ class _OneClass(Registry[Faults]):
 
 
 FAULTS = _OneClass("trouble")
-
-
-@dataclass(slots=True)
-class Fate:
-    """The faults that strike one job.
-
-    Attributes:
-        lost: why the job never arrives, one of :data:`LOST`; empty if it arrives.
-        crashed: whether the client crashes during the job and returns late.
-        share: the fraction of the job's minibatch steps that the client completes, 0 to 1.
-        again: virtual time between the update's arrival and that of a second copy; None if there is no second copy.
-        damage: how the update is damaged: ``nan``, ``inf`` or ``length``; empty if it is not.
-    """
-
-    lost: str = ""
-    crashed: bool = False
-    share: float = 1.0
-    again: float | None = None
-    damage: str = ""
-
-    @property
-    def struck(self) -> str:
-        """Kinds of faults that affected an arriving job, named like the settings of :class:`.Faults`."""
-        kinds = {
-            "crash": self.crashed,
-            "partial": self.share < 1,
-            "duplicate": self.again is not None,
-            "damage": self.damage,
-        }
-        return ", ".join(kind for kind, whether in kinds.items() if whether)
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class FaultyJob(Job):
-    """A job together with its fate.
-
-    Attributes:
-        fate: the faults that were drawn for the job, or None; if the job is lost, ``finish_time`` is infinite.
-    """
-
-    fate: Fate | None = None
-
-    PARTS: ClassVar[Mapping[str, type]] = {**Job.PARTS, "fate": Fate}
-
-    @property
-    def lost(self) -> str:
-        """Reason why the job never arrives; empty if it arrives."""
-        return "" if self.fate is None else self.fate.lost
-
-    @property
-    def share(self) -> float:
-        """Fraction of the job's minibatch steps that the client completes."""
-        return 1.0 if self.fate is None else self.fate.share
-
-    @property
-    def struck(self) -> str:
-        """Kinds of faults that affected the job, as listed in the table of updates."""
-        return "" if self.fate is None else self.fate.struck
-
-
-def faulty_job(job: Job) -> FaultyJob:
-    """Check that a job is a :class:`FaultyJob`, as all jobs on this clock are, and return it."""
-    assert isinstance(job, FaultyJob)
-    return job
 
 
 class Fates:
@@ -272,14 +208,8 @@ class Presence:
     """
 
     def __init__(self, faults: Faults, clients: Sequence[int], seed: int) -> None:
-        self._restart: Callable[[], None]
-        available, away = faults.available, faults.away
-        if faults.trace is not None:
-            spells = read_spells(faults.trace, clients)
-            self._restart = lambda: self._read_first(spells)
-        else:
-            assert available is not None and away is not None
-            self._restart = lambda: self._draw_first(available, away, clients, seed)
+        self._faults, self._clients, self._seed = faults, clients, seed
+        self._spells = None if faults.trace is None else read_spells(faults.trace, clients)
         self.go_back_to(0.0)
 
     def go_back_to(self, time: float) -> None:
@@ -287,35 +217,26 @@ class Presence:
         self.there: set[int] = set()
         self.leaves: dict[int, float] = {}
         self._changes: list[tuple[float, int]] = []
-        self._restart()
-        heapify(self._changes)
+        rng = stream(self._seed, "trouble: presence")
+        self._lives = {
+            client: _at_random(self._faults, rng) if self._spells is None else _as_read(self._spells[client])
+            for client in self._clients
+        }
+        for client in self._lives:
+            self._begin(client)
         self.reached = 0.0
         self.advance(time)
 
-    def _draw_first(self, available: float, away: float, clients: Sequence[int], seed: int) -> None:
-        """Draw, from the steady state, which clients are present at time 0 and when each one next comes or leaves."""
-        rng = stream(seed, "trouble: presence")
-        for client in clients:
-            there = rng.random() < available / (available + away)
-            until = (available if there else away) * rng.standard_exponential()
-            self._begin(client, there, until)
-        means = {True: available, False: away}
-        self._next = lambda client, time, there: time + means[there] * rng.standard_exponential()
-
-    def _read_first(self, spells: dict[int, Spells]) -> None:
-        """Read from ``spells`` which clients are present at time 0, and when each one next comes or leaves."""
-        changes = {client: iter([*(time for spell in rows for time in spell)]) for client, rows in spells.items()}
-        for client, times in changes.items():
-            first = next(times, math.inf)
-            there = first == 0.0
-            self._begin(client, there, next(times) if there else first)
-        self._next = lambda client, time, there: next(changes[client], math.inf)
-
-    def _begin(self, client: int, there: bool, until: float) -> None:
-        self._changes.append((until, client))
+    def _begin(self, client: int) -> bool:
+        """Begin the client's next spell of presence or absence; return whether the client is present in it."""
+        there, until = next(self._lives[client])
+        heappush(self._changes, (until, client))
         if there:
             self.there.add(client)
             self.leaves[client] = until
+        else:
+            self.there.discard(client)
+        return there
 
     @property
     def next_change(self) -> float:
@@ -326,18 +247,33 @@ class Presence:
         """Advance to a given time; return which clients came (True) and left (False) on the way, in order."""
         happened = []
         while self._changes[0][0] <= until < math.inf:
-            time, client = heappop(self._changes)
-            comes = client not in self.there
-            change = self._next(client, time, comes)
-            heappush(self._changes, (change, client))
-            if comes:
-                self.there.add(client)
-                self.leaves[client] = change
-            else:
-                self.there.remove(client)
-            happened.append((client, comes))
+            _, client = heappop(self._changes)
+            happened.append((client, self._begin(client)))
         self.reached = max(self.reached, until)
         return happened
+
+
+Life = Iterator[tuple[bool, float]]
+"""A client's spells, one after another: whether it is present, and until when."""
+
+
+def _at_random(faults: Faults, rng: np.random.Generator) -> Life:
+    """Yield spells of random length, the first drawn from the steady state."""
+    available, away = faults.available or 0.0, faults.away or 0.0
+    there, time = rng.random() < available / (available + away), 0.0
+    while True:
+        time += (available if there else away) * rng.standard_exponential()
+        yield there, time
+        there = not there
+
+
+def _as_read(spells: Spells) -> Life:
+    """Yield spells of presence as given, and those of absence between them."""
+    for start, until in spells:
+        if start > 0:
+            yield False, start
+        yield True, until
+    yield False, math.inf
 
 
 class PresentClients(IdleClients):

@@ -21,17 +21,14 @@ from asyncfl_lite.simulator.faults import (
     DUPLICATE,
     GIVEN_UP,
     LEFT,
-    Fate,
     Fates,
     Faults,
-    FaultyJob,
     Presence,
     PresentClients,
     damaged,
-    faulty_job,
     second_copy,
 )
-from asyncfl_lite.simulator.jobs import Arrival, Job, Receipt
+from asyncfl_lite.simulator.jobs import Arrival, Fate, Job, Receipt
 from asyncfl_lite.simulator.simulation import Simulation
 
 MOST_LOST_IN_A_ROW = 10_000
@@ -56,8 +53,6 @@ class FaultySimulation(Simulation):
     Raises:
         SimulationError: also when no client is in flight and none comes back, or too many jobs are lost in a row.
     """
-
-    job_class = FaultyJob
 
     def __init__(self, *parts: Any, faults: Faults, seed: int = 0, **options: Any) -> None:
         super().__init__(*parts, seed=seed, **options)
@@ -99,7 +94,7 @@ class FaultySimulation(Simulation):
                 self._come_and_go(now)
             elif again == now:
                 self._receive(heappop(self.copies)[2])
-            elif faulty_job(self.heap[0][2]).lost:
+            elif (fate := self.heap[0][2].fate) and fate.lost:
                 self._lose(*heappop(self.heap))
             else:
                 return self.heap[0][2]
@@ -178,7 +173,7 @@ class FaultySimulation(Simulation):
 
     def _send(self, job: Job) -> None:
         """Put a job in flight, with the fate drawn for it."""
-        job, fate = faulty_job(job), self.fates.draw(job.client)
+        fate = self.fates.draw(job.client)
         if fate is not None:
             job.duration *= self.fates.pace(fate)
             job.finish_time = job.dispatched_at + job.duration
@@ -201,7 +196,7 @@ class FaultySimulation(Simulation):
     def _lose(self, gives_up: float, _: int, job: Job) -> None:
         """End a lost job at the time ``gives_up``, and let the scheduling policy react."""
         self.clock = max(self.clock, gives_up)
-        lost = faulty_job(job).lost
+        lost = job.fate.lost if job.fate else ""
         self._end(job, lost)
         self._count_lost(lost)
         self.scheduling.after_lost(self, job.client)
@@ -213,7 +208,7 @@ class FaultySimulation(Simulation):
             self._refuse_copy(job)
             return
         self.last_arrived[job.client] = job.number
-        fate = faulty_job(job).fate
+        fate = job.fate
         if fate is not None and fate.again is not None:
             copy = second_copy(job, fate.again)
             heappush(self.copies, (copy.finish_time, copy.sequence_no, copy))
@@ -233,7 +228,7 @@ class FaultySimulation(Simulation):
 
     def _check_progress(self, job: Job, refused: str) -> None:
         """Count refused updates in a row, except damaged ones, which say nothing about the method."""
-        fate = faulty_job(job).fate
+        fate = job.fate
         if fate is None or not fate.damage:
             super()._check_progress(job, refused)
 
@@ -273,7 +268,7 @@ class FaultySimulation(Simulation):
             self.presence.go_back_to(state["reached"])
             self.idle = PresentClients(self.idle.as_list(), self.idle.highest, self.presence, state["aside"])
         self.fates.restore(state["fates"])
-        self.copies = [(job.finish_time, job.sequence_no, job) for job in map(FaultyJob.restored, state["copies"])]
+        self.copies = [(job.finish_time, job.sequence_no, job) for job in map(Job.restored, state["copies"])]
         self.last_arrived = array("q", state["last_arrived"])
         self.lost_in_a_row = state["lost_in_a_row"]
 
@@ -283,7 +278,7 @@ class FaultyClock(ClockOnly, FaultySimulation):
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Count the job if its update is not damaged."""
-        fate = faulty_job(job).fate
+        fate = job.fate
         if fate is not None and fate.damage:
             return Receipt(False, "damaged")
         return super().deliver(job, staleness)

@@ -172,6 +172,36 @@ class Midway:
     weight: float
 
 
+@dataclass(slots=True)
+class Fate:
+    """The faults that strike one job, in a run in which clients can fail.
+
+    Attributes:
+        lost: why the job never arrives, one of :data:`~asyncfl_lite.simulator.faults.LOST`; empty if it arrives.
+        crashed: whether the client crashes during the job and returns late.
+        share: the fraction of the job's minibatch steps that the client completes, 0 to 1.
+        again: virtual time between the update's arrival and that of a second copy; None if there is no second copy.
+        damage: how the update is damaged: ``nan``, ``inf`` or ``length``; empty if it is not.
+    """
+
+    lost: str = ""
+    crashed: bool = False
+    share: float = 1.0
+    again: float | None = None
+    damage: str = ""
+
+    @property
+    def struck(self) -> str:
+        """Kinds of faults that affected an arriving job, named like their settings."""
+        kinds = {
+            "crash": self.crashed,
+            "partial": self.share < 1,
+            "duplicate": self.again is not None,
+            "damage": self.damage,
+        }
+        return ", ".join(kind for kind, whether in kinds.items() if whether)
+
+
 CALLED_OFF, STILL_TRAINING = "called off", "in flight"
 """Reasons why a job has not arrived: its round ended first, or the run did."""
 
@@ -195,6 +225,7 @@ class Job:
         midway: the newer model that the client merges half-way, or None.
         outcome: the result of training; None until the job is trained.
         duration: virtual time that the client needs for the job.
+        fate: the faults that strike the job, or None; if the job is lost, ``finish_time`` is infinite.
     """
 
     finish_time: float
@@ -210,19 +241,15 @@ class Job:
     midway: Midway | None = None
     outcome: Outcome | None = None
     duration: float = math.nan
+    fate: Fate | None = None
 
-    PARTS: ClassVar[Mapping[str, type]] = {"outcome": Outcome, "midway": Midway}
+    PARTS: ClassVar[Mapping[str, type]] = {"outcome": Outcome, "midway": Midway, "fate": Fate}
     """Job fields that are dataclasses, with their classes."""
 
     @property
     def share(self) -> float:
-        """Fraction of the job's minibatch steps that the client completes; always 1 unless clients can fail."""
-        return 1.0
-
-    @property
-    def struck(self) -> str:
-        """Kinds of faults that affected the job, as listed in the table of updates; none unless clients can fail."""
-        return ""
+        """Fraction of the job's minibatch steps that the client completes."""
+        return 1.0 if self.fate is None else self.fate.share
 
     @property
     def sent(self) -> Tensor:
@@ -273,7 +300,7 @@ class Job:
     def restored(cls, state: Mapping[str, Any]) -> Job:
         """Make a job from its :meth:`state`."""
         known = {field.name: state[field.name] for field in fields(cls) if field.name in state}
-        return cls(**{**known, **{part: known[part] and made(**known[part]) for part, made in cls.PARTS.items()}})
+        return cls(**{**known, **{part: made(**known[part]) for part, made in cls.PARTS.items() if known.get(part)}})
 
     def __repr__(self) -> str:
         return (
@@ -382,5 +409,5 @@ class Arrival(NamedTuple):
             not refused,
             version,
             refused,
-            job.struck,
+            "" if job.fate is None else job.fate.struck,
         )

@@ -33,8 +33,8 @@ class IdleClients:
         self._clients = array("q", clients)
         self.highest = max(self._clients, default=-1) if highest is None else highest
         self._position = array("q", [-1]) * (self.highest + 1)
-        for place, client in enumerate(self._clients):
-            self._position[client] = place
+        for index, client in enumerate(self._clients):
+            self._position[client] = index
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -57,14 +57,14 @@ class IdleClients:
         Raises:
             KeyError: when the client is not idle.
         """
-        place = self._position[client]
-        if place < 0:
+        index = self._position[client]
+        if index < 0:
             raise KeyError(client)
         self._position[client] = -1
         last = self._clients.pop()
         if last != client:
-            self._clients[place] = last
-            self._position[last] = place
+            self._clients[index] = last
+            self._position[last] = index
 
     def draw(self, rng: np.random.Generator) -> int:
         """Return a uniformly random idle client, without removing it."""

@@ -103,7 +103,6 @@ class Simulation:
     (0.0, 0, 0)
     """
 
-    job_class: ClassVar[type[Job]] = Job
     published_class: ClassVar[type[Published]] = Published
 
     def __init__(
@@ -347,7 +346,7 @@ class Simulation:
             sound = False
         if not sound:
             raise impossible_duration(self.delays, client, duration)
-        job = self.job_class(
+        job = Job(
             clock + duration,
             number,
             client,
@@ -432,7 +431,7 @@ class Simulation:
         self.heap = []
         for due, values in state["jobs"]:  # sorted, hence a heap already
             start, start_buffers = state["versions"][values["start_version"]]
-            job = self.job_class.restored({**values, "start": start, "start_buffers": start_buffers})
+            job = Job.restored({**values, "start": start, "start_buffers": start_buffers})
             self.heap.append((due, job.sequence_no, job))
         by_number = {number: job for _, number, job in self.heap}
         self.untrained = [by_number[number] for number in state["untrained"]]

@@ -30,14 +30,13 @@ from asyncfl_lite.simulator.faults import (
     GIVEN_UP,
     KINDS,
     LEFT,
-    Fate,
     Fates,
     Faults,
     Presence,
     read_spells,
 )
 from asyncfl_lite.simulator.faulty_simulation import FaultyClock, FaultySimulation
-from asyncfl_lite.simulator.jobs import Outcome
+from asyncfl_lite.simulator.jobs import Fate, Outcome
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous, Rounds
 from asyncfl_lite.simulator.selection import SameClient
 from asyncfl_lite.simulator.simulation import Simulation
