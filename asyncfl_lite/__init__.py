@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from asyncfl_lite.runs.callbacks import StopRun
     from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.lockstep import run_many
-    from asyncfl_lite.runs.results import Result, load_result
+    from asyncfl_lite.runs.results import Result, load_result, results_table
     from asyncfl_lite.runs.run import Run, run
-    from asyncfl_lite.runs.tables import results_table
     from asyncfl_lite.simulator.simulation import Simulation
     from asyncfl_lite.tasks import Task
 
@@ -30,9 +29,8 @@ HOMES = {
     "runs.callbacks": ("StopRun",),
     "runs.config": ("Config",),
     "runs.lockstep": ("run_many",),
-    "runs.results": ("Result", "load_result"),
+    "runs.results": ("Result", "load_result", "results_table"),
     "runs.run": ("Run", "run"),
-    "runs.tables": ("results_table",),
     "simulator.simulation": ("Simulation",),
     "tasks": ("Task",),
 }

@@ -175,7 +175,7 @@ class OurDelays(flgo.simulator.base.BasicSimulator):
     def initialize(self, *_: Any) -> None:
         """Prepare the delay law as our run does."""
         seed, sizes = self.run.config.seed, np.array([len(part) for part in self.run.parts])
-        self.law = prepared(self.run.config.delay_law, sizes, stream(seed, "delays setup"))
+        self.law = prepared(self.run.config.delay_settings, sizes, stream(seed, "delays setup"))
         self.draws = stream(seed, "delays")
 
     def update_client_responsiveness(self, client_ids: list[int], *_: Any) -> None:

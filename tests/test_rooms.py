@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "asyncfl_lite"
-LOOSE = {"__init__", "__main__", "arguments", "cli", "plots"}
+LOOSE = {"__init__", "__main__", "cli", "plots"}
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 ROOMS = {"base", "simulator", "models", "tasks", "clients", "algorithms", "runs", "testing"}
 ABOVE = re.compile(r"^(cells|printed|results|notebooks|asyncfl_reproduction|asyncfl_course)(/|$)")

@@ -3,7 +3,7 @@
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data", Section 3.1, Eqs.
 2 to 4, Algorithm 1. Details that the paper leaves open (which accuracy a client reports, whether the weights are
 renormalised, T₀, how staleness counts) are options. KUIPER's teacher chain is an initialiser
-(:mod:`asyncfl_lite.runs.initial.teacher_chain`).
+(:mod:`asyncfl_lite.runs.initial`).
 """
 
 from __future__ import annotations

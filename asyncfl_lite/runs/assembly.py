@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,9 +18,9 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from asyncfl_lite.algorithms import Algorithm, ServerContext
-from asyncfl_lite.base.devices import torch_threads, usual_torch
-from asyncfl_lite.base.errors import ConfigError, shown
-from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.base.devices import machine, torch_threads, usual_torch
+from asyncfl_lite.base.errors import ConfigError, ResultError, shown
+from asyncfl_lite.base.files import cache_root, fingerprint, sealed, unsealed, write_atomically
 from asyncfl_lite.base.plugins import is_ours, on_copies
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import GlobalStates, no_global_draws, stream, untouched_generators
@@ -27,9 +32,8 @@ from asyncfl_lite.models.requests import Request
 from asyncfl_lite.models.tracker import begin_anew, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.initial.remembered import remembered
-from asyncfl_lite.runs.initial.weights import WeightsInitial
-from asyncfl_lite.runs.store import checksum
+from asyncfl_lite.runs.initial import WeightsInitial
+from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.server import Server
@@ -209,7 +213,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
     """Return whether to train clients in cohorts; this depends only on the configuration, the task and the model."""
     reason = "with running statistics" if model.num_buffers else ""
-    if not config.model_spec.vectorises:
+    if not config.model_settings.vectorises:
         reason = "of this kind"
     if reason and config.cohort == "on":
         raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
@@ -250,7 +254,7 @@ def first_module(config: Config, task: Task, labelled: Labelled, state: Mapping[
         state: state dict to start from, or None.
     """
     weights, rng = int(stream(config.seed, "model").integers(2**31)), stream(config.seed, "initial")
-    spec, initialiser = config.model_spec, config.initialiser
+    spec, initialiser = config.model_settings, config.initial_settings
     copies = None if labelled is None else (labelled[0].clone(), labelled[1].clone())
     with (
         torch_threads(config.threads),
@@ -266,6 +270,50 @@ def first_module(config: Config, task: Task, labelled: Labelled, state: Mapping[
         else:
             module = make()
         return module.to(config.device)
+
+
+DECISIVE = (
+    *("task", "task_settings", "model", "model_settings", "initial", "initial_settings"),
+    *("device", "threads", "seed"),
+)
+"""Settings on which an initial model depends; they and the held-out fraction determine the labelled set."""
+
+
+def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[], nn.Module]) -> nn.Module:
+    """Return the initial model of ``config`` from the cache, or make the model and cache it.
+
+    So all methods that start from a chain of teachers share one chain. The models are kept in ``initial/`` of the cache
+    folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``), under a digest of everything that they
+    depend on: model, task, initialisation, seed, data, device, number of threads, the revision of the code, and what
+    rounding depends on (:func:`.machine`). Each file ends with its own digest, and a damaged one is made anew. Loading
+    executes no code. It is not an error if the folder cannot be written to.
+
+    Args:
+        config: the run's configuration.
+        make: function that makes the model.
+        like: function that makes a module of the same architecture, with any weights.
+    """
+    path = _path(config)
+    if path.exists():
+        with suppress(Exception):  # torch raises many kinds of error for a damaged file; then the model is made anew
+            module = like()
+            content = io.BytesIO(unsealed(path.read_bytes()))
+            module.load_state_dict(torch.load(content, map_location="cpu", weights_only=True))
+            return module
+    module, content = make(), io.BytesIO()
+    torch.save(module.state_dict(), content)
+    with suppress(ResultError):
+        write_atomically(path, lambda file: file.write(sealed(content.getvalue())))
+    return module
+
+
+def _path(config: Config) -> Path:
+    whole = config.as_dict()
+    decisive = {name: whole[name] for name in DECISIVE}
+    decisive |= {"held_out": config.held_out, "meaning": meaning(config), "machine": machine(config.device)}
+    decisive |= {"data": data} if (data := data_of(config)) else {}
+    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
+    return cache_root() / "initial" / f"{config.initial}-{digest}.pt"
 
 
 def start_method(
@@ -335,7 +383,7 @@ def make_simulation(
     return kind(
         algorithm,
         config.make_scheduling(),
-        prepared(config.delay_law, sizes, stream(config.seed, "delays setup")),
+        prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
         rounds=config.rounds,

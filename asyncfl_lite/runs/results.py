@@ -18,13 +18,14 @@ from torch import Tensor, nn
 
 from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import AUTO, actual, usual_torch
-from asyncfl_lite.base.errors import ConfigError, DataError, ResultError
+from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, shown
 from asyncfl_lite.base.files import as_path, write_atomically
 from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
 from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.defaults import flat
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
     FORMAT,
@@ -182,7 +183,7 @@ class Result:
     @property
     def time_unit(self) -> str:
         """Unit of virtual time, as the delay law states it."""
-        return self.config.delay_law.unit
+        return self.config.delay_settings.unit
 
     @property
     def is_constant_answer(self) -> bool:
@@ -305,7 +306,7 @@ def load_result(folder: str | Path) -> Result:
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),  # missing if recorded before there were revisions, when all were 1
         data=record.get("data", {}),
-        trained=Trained.saved(config.model_spec, Path(folder), record.get("weights")),
+        trained=Trained.saved(config.model_settings, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
         continued_under=record.get("continued_under", []),
     )
@@ -329,6 +330,48 @@ def mixed_versions(results: Iterable[Result]) -> str:
     """Return, as text, in which versions of libraries results differ, or parts of one result; empty if in none."""
     under = [one for result in results for one in (result.versions, *result.continued_under)]
     return "; ".join(dict.fromkeys(told for one in under[1:] if (told := changed_versions(under[0], one))))
+
+
+ALWAYS = ("algorithm", "task", "seed")
+"""Settings that get a column even if they are the same in all results."""
+
+
+def results_table(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row per result: its settings, then its summary.
+
+    Args:
+        results: any number of results, from :func:`run`, :func:`run_many` or :func:`load_result`.
+
+    Returns:
+        Columns: ``algorithm``, ``task`` (or the name of your own data), ``seed``, every other setting in which the
+        results differ (a setting in a group is called, for example, ``settings.clip``), and ``result.summary`` without
+        its digests. A value that a result does not have is empty.
+
+    Raises:
+        ConfigError: when anything other than results is given.
+
+    Example: the number of updates that four versions take, for two buffer sizes with three seeds each.
+
+    >>> from asyncfl_lite import Config, results_table, run_many
+    >>> configs = [Config(task="digits", algorithm="fedbuff", buffer_size=size, rounds=4) for size in (2, 10)]
+    >>> table = results_table(run_many([config.with_seed(seed) for config in configs for seed in range(3)]))
+    >>> list(table.columns[:5])
+    ['algorithm', 'task', 'seed', 'buffer_size', 'final_accuracy']
+    >>> table.groupby("buffer_size")["client_updates"].mean().to_dict()
+    {2: 8.0, 10: 40.0}
+    """
+    if isinstance(results, Result) or not isinstance(results, Iterable):
+        raise ConfigError(f"results: must be a list of results, got {shown(results)}")
+    results = list(results)
+    if odd := [one for one in results if not isinstance(one, Result)]:
+        raise ConfigError(f"results: must be a list of results, got {shown(odd[0])} in it")
+    if not results:
+        return pd.DataFrame(columns=list(ALWAYS))
+    settings = pd.DataFrame([flat(one.config.as_dict()) for one in results], dtype=object)
+    settings["task"] = [one.own_task or one.config.task for one in results]
+    differ = [name for name in settings if name not in ALWAYS and settings[name].map(repr).nunique() > 1]
+    summary = pd.DataFrame([one.summary for one in results]).filter(regex="^(?!.*_sha256$)")
+    return pd.concat([settings[[*ALWAYS, *differ]].infer_objects(), summary], axis=1)
 
 
 def curve_summary(curve: pd.DataFrame) -> dict[str, float]:

@@ -420,7 +420,7 @@ class Run:
             data=self.data,
             classes=classes,
             trained=Trained(
-                self.config.model_spec,
+                self.config.model_settings,
                 self.task.input_spec,
                 self.model.loaded(self.algorithm.x, self.algorithm.buffers),
             ),

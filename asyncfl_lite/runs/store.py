@@ -42,8 +42,7 @@ from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
 from asyncfl_lite.base.files import clear_parts, fingerprint, regular, unsealed, write_atomically
 from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of
-from asyncfl_lite.runs.config import NOT_IN_HASH, Config
-from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.runs.config import GROUPS, NOT_IN_HASH, Config, registries
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.data import stored
 
@@ -127,7 +126,7 @@ def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
 
 def meaning(config: Config) -> dict[str, int]:
     """Return the revisions on which a run's numbers depend: the package's, and those of every class it uses."""
-    named = {kind: registry.get(getattr(config, kind)) for kind, registry in GROUPS.values()}
+    named = {kind: registries()[kind].get(getattr(config, kind)) for kind in GROUPS.values()}
     return {"package": MEANING, **{kind: getattr(entry, "revision", 1) for kind, entry in named.items()}}
 
 

@@ -17,7 +17,7 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.registry import Registry
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.plots import title
-from asyncfl_lite.runs.groups import class_of_group
+from asyncfl_lite.runs.config import class_of_group
 from asyncfl_lite.runs.initial import INITIALISERS
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.selection import SELECTIONS

@@ -26,7 +26,7 @@ from settings import GROUPS, meaning, settings_page  # noqa: E402
 
 from asyncfl_lite import Config  # noqa: E402
 from asyncfl_lite.algorithms import ALGORITHMS  # noqa: E402
-from asyncfl_lite.runs.groups import class_of_group  # noqa: E402
+from asyncfl_lite.runs.config import class_of_group  # noqa: E402
 from asyncfl_lite.simulator.trouble.settings import Trouble  # noqa: E402
 
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))

@@ -18,7 +18,7 @@ from asyncfl_lite.base.errors import ConfigError, DataError, SimulationError
 from asyncfl_lite.cli import main
 from asyncfl_lite.plots import plot_gantt
 from asyncfl_lite.runs.assembly import schedule
-from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.runs.config import GROUPS
 from asyncfl_lite.runs.results import load_result
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import TABLES, write_record

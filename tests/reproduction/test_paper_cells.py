@@ -88,8 +88,8 @@ OF_THE_METHOD |= {
 
 BY_NAME = {cell.name: cell for cell in PAPER}
 READINGS = [  # a cell, the place and words of a reading in its `ours`, and what its run then has
-    ("kuiper/fig3b/bias0/kuiper", "initial_settings", "clipped at L2 norm 1", lambda run: run.initialiser.clip == 1),
-    ("kuiper/fig3b/bias0/kuiper", "initial_settings", "200 epochs", lambda run: run.initialiser.epochs == 200),
+    ("kuiper/fig3b/bias0/kuiper", "initial_settings", "clipped at L2 norm 1", lambda run: run.initial_settings.clip == 1),
+    ("kuiper/fig3b/bias0/kuiper", "initial_settings", "200 epochs", lambda run: run.initial_settings.epochs == 200),
     ("kuiper/fig3b/bias0/kuiper", "t0", "latency threshold", lambda run: run.settings.t0 is None),
     ("kuiper/fig3b/bias0/kuiper", "t0", "the iteration t", lambda run: run.settings.t0_mode == "iteration"),
     ("kuiper/fig3b/bias0/kuiper", "settings", "0 for a fresh", lambda run: run.settings.staleness_offset == 0),

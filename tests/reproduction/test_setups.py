@@ -12,7 +12,8 @@ import pytest
 from asyncfl_lite import Config
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
-from asyncfl_lite.runs.setups import SETUPS, setup_of
+from asyncfl_lite.runs.defaults import PAPERS as SETUPS
+from asyncfl_lite.runs.defaults import setup_of
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.published import hyperparameters
 
@@ -114,15 +115,15 @@ def rows() -> pd.DataFrame:
 
 def tasks_of(row) -> list[str]:
     """The tasks of ours that a row speaks of."""
-    paper = SETUPS[PAPERS[row.paper]]
+    paper = SETUPS[PAPERS[row.paper]]["tasks"]
     named = [TASKS[name] for name in str(row.dataset).split(" / ") if name in TASKS]
-    return [task for task in paper.tasks if task in named] if named else list(paper.tasks)
+    return [task for task in paper if task in named] if named else list(paper)
 
 
 def methods_of(row) -> list[str]:
     """The methods that a row speaks of."""
     if row.method == "all":
-        methods = list(SETUPS[PAPERS[row.paper]].methods)
+        methods = list(SETUPS[PAPERS[row.paper]]["methods"])
         synchronous = {"fedavg", "fedavgm"}  # for which "buffer" is the round
         return [name for name in methods if row.name == "sync_clients_per_round" or name not in synchronous]
     return [METHODS[name] for name in row.method.split(" / ")]
@@ -190,7 +191,7 @@ def test_a_plain_configuration_takes_the_printed_setting_too():
     """Without naming a paper: for each method on each task, the paper that `setup_of` says."""
     wrong, pairs = [], set()
     for row, task, method in checks():
-        if setup_of(task, method) is SETUPS[PAPERS[row.paper]]:
+        if setup_of(task, method) == PAPERS[row.paper]:
             pairs.add((task, method))
             value = found(cached(None, row, task, method), row)
             if value != printed(row):
@@ -271,14 +272,14 @@ def test_the_examples_of_what_was_wrong():
     ],
 )
 def test_whose_settings_a_configuration_takes(task, algorithm, paper):
-    assert setup_of(task, algorithm) is (paper and SETUPS[paper])
+    assert setup_of(task, algorithm) == paper
 
 
 @pytest.mark.parametrize("paper", SETUPS)
 def test_every_method_can_be_configured_on_every_task_of_a_paper(paper):
     from asyncfl_lite.algorithms import ALGORITHMS
 
-    for task in SETUPS[paper].tasks:
+    for task in SETUPS[paper]["tasks"]:
         for method in ALGORITHMS:
             config = Config(task=task, algorithm=method, setup=paper)
             assert Config(**config.as_dict()) == config

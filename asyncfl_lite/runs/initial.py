@@ -1,16 +1,15 @@
-"""KUIPER's initial model: a chain of ever smaller models, each taught by the one before it.
+"""Initialisers: the sources of a run's initial weights.
 
-"KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data", §3.1
-"Knowledge distillation" and Appendix H: ResNet-34 teaches ResNet-26, which teaches the clients' ResNet-18, on
-the server's own data set, Kinetics; then the last layer is drawn anew for the clients' classes. In this package,
-the server's data set is another task's training set, or a part of the task's own training samples that no client
-gets.
+They are random weights, given weights (a file, a state dict or a module), and KUIPER's chain of teachers.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, cast
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import torch
@@ -19,11 +18,91 @@ from torch import Tensor, nn
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.registry import nested
+from asyncfl_lite.base.registry import Registry, Settings, nested
 from asyncfl_lite.models.base import ModelSpec, initial_model
 from asyncfl_lite.models.frozen import frozen_parts
-from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser
+from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights
 from asyncfl_lite.tasks import TASKS, Task, TaskSource
+
+INITIALISERS: Registry[Initialiser] = Registry("initial")
+
+
+class Initialiser(Settings):
+    """A source of initial weights, with its settings."""
+
+    revision: ClassVar[int] = 1
+    """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
+
+    costly: ClassVar[bool] = False
+    """Whether ``build`` trains a model, which is kept for other runs (``remembered`` in ``runs/assembly.py``)."""
+
+    @property
+    def held_out(self) -> float:
+        """Fraction of the training samples that the server needs as its labelled set."""
+        return 0.0
+
+    @abstractmethod
+    def build(
+        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Build the initial model.
+
+        Args:
+            spec: the clients' model.
+            task: the task, for shapes, classes and the loss.
+            labelled: inputs and labels that only the server has, or None.
+            seed: seed of the random weights.
+            rng: a random stream for this work alone.
+        """
+
+
+@INITIALISERS.register("random")
+class RandomInitial(Initialiser):
+    """The model's own random weights."""
+
+    def build(
+        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Return the model with its random weights."""
+        return initial_model(spec, task.input_spec, seed)
+
+
+@INITIALISERS.register("weights")
+class WeightsInitial(Initialiser):
+    """Weights from a file, or those passed as ``run(config, weights=…)``."""
+
+    file: Path | None = None
+    """Safetensors file, file written by ``torch.save(module.state_dict(), path)``, or folder of a saved result."""
+    leave_out: tuple[str, ...] = Field(())
+    """Prefixes of parameters that keep their random values, such as ``fc.`` for another task's classes."""
+
+    def files(self) -> list[Path]:
+        """Return a list with the path of the weights' file; an empty list if no file is named."""
+        if self.file is None:
+            return []
+        return [self.file / WEIGHTS if self.file.is_dir() else self.file]
+
+    def build(
+        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Build the model with the weights from the file.
+
+        Raises:
+            ConfigError: when no file is named, or its weights do not fit the model.
+            DataError: when the file cannot be read.
+        """
+        if self.file is None:
+            raise ConfigError("file: must be given, such as file=run.pt; in Python run(config, weights=…) takes them")
+        return self.filled(initial_model(spec, task.input_spec, seed), read_weights(self.file), str(self.file))
+
+    def filled(self, module: nn.Module, state: Mapping[str, Tensor], where: str) -> nn.Module:
+        """Copy the weights ``state`` into a module, except those that are left out, and return the module.
+
+        Raises:
+            ConfigError: when the weights do not fit the module.
+        """
+        fill(module, state, where, self.leave_out)
+        return module
 
 
 def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
@@ -38,7 +117,12 @@ def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", 
 
 @INITIALISERS.register("teacher_chain")
 class TeacherChain(Initialiser):
-    """Each model teaches a smaller one by its logits, down to the clients' model (KUIPER §3.1)."""
+    """Each model teaches a smaller one by its logits, down to the clients' model (KUIPER §3.1).
+
+    Also Appendix H: ResNet-34 teaches ResNet-26, which teaches the clients' ResNet-18, on the server's own data set,
+    Kinetics; then the last layer is drawn anew for the clients' classes. Here, the server's data set is another task's
+    training set, or a part of the task's own training samples that no client gets.
+    """
 
     costly = True
 
