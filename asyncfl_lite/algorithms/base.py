@@ -25,9 +25,8 @@ from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.context import ServerContext
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError, shown
-from asyncfl_lite.simulator.jobs import Midway
+from asyncfl_lite.simulator.jobs import NOT_FINITE, Midway, Receipt, Rejection, Update, in_dtype
 from asyncfl_lite.simulator.server import check_like
-from asyncfl_lite.simulator.update import NOT_FINITE, Receipt, Rejection, Update, in_dtype
 
 ALGORITHMS: registry.Registry[Algorithm] = registry.Registry("algorithm")
 

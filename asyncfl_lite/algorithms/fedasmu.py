@@ -14,8 +14,7 @@ from pydantic import Field
 from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.simulator.jobs import Midway
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Midway, Update
 
 
 @ALGORITHMS.register("fedasmu")

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedfa")

@@ -32,7 +32,7 @@ from asyncfl_lite.algorithms.synthesis import (
 )
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.features import keeps_statistics, stored_statistics
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedrevive")

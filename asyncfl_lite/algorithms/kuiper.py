@@ -19,7 +19,7 @@ from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("kuiper")

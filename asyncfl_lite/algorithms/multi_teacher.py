@@ -23,7 +23,7 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.descent import Optimiser
 from asyncfl_lite.models.minibatches import Minibatches
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 SPIKE_FACTOR, SPIKE_WINDOW, LOSSES_BEFORE_SPIKES = 3.0, 20, 10
 """A distillation loss above 3 times the mean of the last 20 is a spike, if there are at least 10 (the authors' code).

@@ -36,11 +36,11 @@ from asyncfl_lite.runs.initial import WeightsInitial
 from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import prepared
+from asyncfl_lite.simulator.faulty_simulation import faulty
+from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.simulator.server import Server
 from asyncfl_lite.simulator.simulation import Observer, Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
-from asyncfl_lite.simulator.trouble import troubled
-from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.tasks.own import check_augment
 from asyncfl_lite.tasks.partitions import sizes_of
@@ -377,9 +377,9 @@ def make_simulation(
 ) -> Simulation:
     """Build the Simulation for this configuration and partition."""
     sizes = sizes_of(parts)
-    trouble: dict[str, Any] = {}
+    faults: dict[str, Any] = {}
     if not config.trouble.none:
-        kind, trouble = troubled(kind), {"trouble": config.trouble}
+        kind, faults = faulty(kind), {"faults": config.trouble}
     return kind(
         algorithm,
         config.make_scheduling(),
@@ -393,7 +393,7 @@ def make_simulation(
         num_samples=dict(enumerate(sizes.tolist())),
         observers=observers,
         together=together,
-        **trouble,
+        **faults,
     )
 
 

@@ -34,8 +34,7 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.progress import Progress, Shown, Stops, check_shown, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
-from asyncfl_lite.simulator.jobs import Job
-from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_lite.tasks import Task
 
 

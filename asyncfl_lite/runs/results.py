@@ -42,8 +42,8 @@ from asyncfl_lite.runs.store import (
     versions,
     write_record,
 )
+from asyncfl_lite.simulator.faults import DUPLICATE, LOST
 from asyncfl_lite.simulator.tables import Schedule
-from asyncfl_lite.simulator.trouble.jobs import DUPLICATE, LOST
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.partitions import by_client
 

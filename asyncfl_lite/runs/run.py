@@ -62,10 +62,9 @@ from asyncfl_lite.runs.store import (
     save_checkpoint,
     versions,
 )
-from asyncfl_lite.simulator.jobs import Arrival, Job, Rows
+from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.simulator.tables import who_did_what
-from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
