@@ -304,7 +304,7 @@ def load_result(folder: str | Path) -> Result:
         **tables,
         timing=record["timing"],
         own_task=record.get("own_task"),
-        meaning=record.get("meaning", {}),  # missing if recorded before there were revisions, when all were 1
+        meaning=record.get("meaning", {}),
         data=record.get("data", {}),
         trained=Trained.saved(config.model_settings, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
@@ -374,35 +374,39 @@ def results_table(results: Iterable[Result]) -> pd.DataFrame:
     return pd.concat([settings[[*ALWAYS, *differ]].infer_objects(), summary], axis=1)
 
 
-def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
-    """Return the final value of each score of a curve, the mean of the last five accuracies, and the best accuracy."""
-    scores = curve.columns[list(curve.columns).index("accuracy") :]
+def summary_of(
+    curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame, ended: Mapping[str, Any], *, faulty: bool
+) -> dict[str, Any]:
+    """Return a run's summary: final scores, what ``ended`` says of its end, and counts of updates and their staleness.
+
+    Args:
+        curve, who, classes: the run's tables.
+        ended: further entries.
+        faulty: whether clients fail; then lost jobs, and late, cut-short, duplicated and damaged updates are counted.
+    """
+    scores, updates = curve.columns[list(curve.columns).index("accuracy") :], who.updates
+    tested = who.clients["accuracy"].dropna() if "accuracy" in who.clients else who.clients[:0]
     return {
         **{f"final_{score}": float(curve[score].iloc[-1]) for score in scores},
         "last5_accuracy": float(curve["accuracy"].iloc[-5:].mean()),
         "best_accuracy": float(curve["accuracy"].max()),
-    }
-
-
-def update_summary(updates: pd.DataFrame) -> dict[str, float]:
-    """Return the numbers of updates that arrived and that were refused, and statistics of their staleness."""
-    staleness = updates["staleness"]
-    return {
         "client_updates": len(updates),
         "refused_updates": len(updates) - int(updates["accepted"].sum()),
-        "mean_staleness": float(staleness.mean()) if len(updates) else 0.0,
-        "max_staleness": int(staleness.max()) if len(updates) else 0,
+        "mean_staleness": float(updates["staleness"].mean()) if len(updates) else 0.0,
+        "max_staleness": int(updates["staleness"].max()) if len(updates) else 0,
+        **ended,
+        **class_summary(classes),
+        **({"worst_client_accuracy": float(tested.min())} if len(tested) else {}),
+        **(_fault_summary(who) if faulty else {}),
     }
 
 
-def trouble_summary(schedule: Schedule) -> dict[str, int]:
-    """Return the numbers of dispatched and lost jobs, and of late, cut-short, duplicated and damaged updates."""
-    updates, lost = schedule.updates, schedule.in_flight["why"].value_counts()
-    struck = updates["trouble"].astype(str)
-    again = updates["refused"] == DUPLICATE
+def _fault_summary(who: Schedule) -> dict[str, int]:
+    updates, lost = who.updates, who.in_flight["why"].value_counts()
+    struck, again = updates["trouble"].astype(str), updates["refused"] == DUPLICATE
     kinds = {"late": "crash", "partial": "partial", "damaged": "damage"}
     return {
-        "dispatched_jobs": int((~again).sum() + len(schedule.in_flight)),
+        "dispatched_jobs": int((~again).sum() + len(who.in_flight)),
         "lost_jobs": int(sum(lost.get(why, 0) for why in LOST)),
         **{f"{why.replace(' ', '_')}_jobs": int(lost.get(why, 0)) for why in LOST},
         **{f"{name}_updates": int((struck.str.contains(kind) & ~again).sum()) for name, kind in kinds.items()},
@@ -413,14 +417,7 @@ def trouble_summary(schedule: Schedule) -> dict[str, int]:
 def classes_of(
     task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray], updates: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return a run's table of classes (see :func:`class_table`), which is empty if samples have no class.
-
-    Args:
-        task: the task, whose test set is used.
-        predict: function from ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
-        parts: client -> indices of its samples.
-        updates: the table of updates.
-    """
+    """Return a run's table of classes (see :func:`class_table`), which is empty if samples have no class."""
     answers: list[Tensor] = []
 
     def noted(inputs: Tensor) -> Tensor:
@@ -498,12 +495,6 @@ def score_clients(
 
 def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else math.nan
-
-
-def client_summary(clients: pd.DataFrame) -> dict[str, float]:
-    """Return the lowest accuracy of any client, if clients have test samples of their own."""
-    tested = clients["accuracy"].dropna() if "accuracy" in clients else clients[:0]
-    return {"worst_client_accuracy": float(tested.min())} if len(tested) else {}
 
 
 def class_summary(classes: pd.DataFrame) -> dict[str, float]:

@@ -378,8 +378,6 @@ def remove_checkpoints(path: str | Path, identity: Identity, *, others: bool = F
 
 FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
-NEWER = ("classes",)
-"""Tables that results of earlier code do not have."""
 BEGINS = {
     "result.json": '{\n "format": ',
     "curve.csv": "version,time,",
@@ -402,8 +400,6 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     for name in TABLES:
         path = folder / f"{name}.csv"
         if path.name not in record["files"]:
-            if name in NEWER:
-                continue
             raise ResultError(f"{folder / 'result.json'}: has no digest of {path.name}; run the cell again")
         try:
             texts[name] = regular(path).read_text(encoding="utf-8")
