@@ -463,17 +463,10 @@ def class_table(
 def score_clients(
     clients: pd.DataFrame, task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray]
 ) -> pd.DataFrame:
-    """Add the model's accuracy on each client's test samples to the table of clients.
+    """Add columns to the table of the clients with which a task came.
 
-    Args:
-        clients: the table, one row per client.
-        task: the task that these clients came with.
-        predict: function from ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
-        parts: client -> indices of its training samples.
-
-    Returns:
-        The same table with the columns name, test_samples, accuracy (on the client's test samples, NaN if it has none)
-        and train_accuracy (on its training samples).
+    They are name, test_samples, accuracy (on the client's test samples, NaN if it has none) and train_accuracy (on its
+    training samples).
     """
 
     def hits(inputs: Tensor, labels: Tensor) -> np.ndarray:
@@ -487,8 +480,8 @@ def score_clients(
     of = by_client(tested, len(parts))
     return clients.assign(
         name=list(task.clients),
-        test_samples=[len(places) for places in of],
-        accuracy=[_mean(right[places]) for places in of],
+        test_samples=[len(indices) for indices in of],
+        accuracy=[_mean(right[indices]) for indices in of],
         train_accuracy=[_mean(trained[part]) for part in parts],
     )
 
