@@ -58,7 +58,7 @@ def configs(algorithm):
     if method.buffered and method.redispatch != "rounds":
         base["buffer_size"] = 3
     if algorithm == "fedecho":
-        base["settings"] = {"distill_samples": 60, "adam_state": "persist"}
+        base["settings"] = {"distill_samples": 60}
     return base
 
 

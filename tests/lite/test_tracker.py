@@ -11,9 +11,8 @@ from torch import nn
 from asyncfl_lite import Config, Task
 from asyncfl_lite.models import CNN, ResNet
 from asyncfl_lite.models.features import keeps_statistics, outputs_and_statistics, stored_statistics
-from asyncfl_lite.models.tracker import Tracker, only_tracks
+from asyncfl_lite.models.images import FEMNISTCNN, Tracker, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.models.vision import FEMNISTCNN
 from asyncfl_lite.runs.assembly import method_for
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.testing import check_model
@@ -72,7 +71,7 @@ CONFIG = {
 }  # fmt: skip
 OF_FEDREVIVE = {
     "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "t_gen": 1, "k_kd": 1, "kd_batch_size": 2,
-                 "synth_batch_size": 4, "nz": 4, "ngf": 2, "probes": 2, "kd_lr": 0.01}
+                 "synth_batch_size": 4, "nz": 4, "ngf": 2, "kd_lr": 0.01}
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config
+from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, PROMPTS, T_EST
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
 from asyncfl_lite.runs.defaults import PAPERS as SETUPS
@@ -42,8 +43,7 @@ SWITCHES = {
     "latent_noise_lr": "latent_lr", "feature_weight": "alpha_feat", "kd_temperature": "kd_temperature",
     "synth_iters K_synth": "k_synth", "kd_steps K_KD": "k_kd", "kd_steps": "k_kd", "generator_period T_gen": "t_gen",
     "teacher_buffer c": "num_teachers", "synthesis_batch": "synth_batch_size", "kd_batch": "kd_batch_size",
-    "adv_weight": "alpha_adv", "target_weight": "alpha_target", "probe_uploads T_est": "t_est",
-    "probe_temperature": "t_probe", "soft_prompt_vectors": "prompt_length", "beta constant": "beta_constant",
+    "probe_temperature": "t_probe", "beta constant": "beta_constant",
     "mixing beta": "mixing", "staleness_penalty alpha": "poly_a", "T_g": "alpha_versions",
     "kd_data_share": "kd_fraction", "kd_rounds": "kd_rounds", "kd_weight_min": "alpha_min",
     "kd_weight_max": "alpha_max",
@@ -54,6 +54,9 @@ SPECIAL = {
     ("FedEcho", "adam_beta2"): lambda config: BETAS[1],
     ("FedEcho", "adam_eps"): lambda config: EPS,
     ("FedRevive", "adam_beta1"): lambda config: BETAS[0],
+    ("FedRevive", "adv_weight"): lambda config: ALPHA_ADV,
+    ("FedRevive", "probe_uploads T_est"): lambda config: T_EST,
+    ("FedRevive", "soft_prompt_vectors"): lambda config: PROMPTS,
     ("FedRevive", "samples_per_client"): lambda config: config.partition_settings.samples_per_client,
     ("FedRevive", "token_limit"): lambda config: config.task_settings.length,
     ("FedRevive", "auxiliary_set_share"): lambda config: round(config.held_out / (1 - config.held_out), 3),
@@ -76,6 +79,7 @@ NOT_A_SETTING = {
     ("FedRevive", "upload: uniform around client mean"): "Appendix D's delays: tests/lite/test_delays.py",
     ("FedRevive", "upload half-width"): "Appendix D's delays: tests/lite/test_delays.py",
     ("FedRevive", "natural_writers_available"): "how many the data set has; 1,000 are taken",
+    ("FedRevive", "target_weight"): "1, as the unit of the other weights",
     ("FedRevive", "validation_share"): "nothing is chosen on a validation set here",
     ("FedRevive", "test_share"): "the data sets' own test sets are used",
     ("FedRevive", "snippet_LM_parameters"): "texts of other topics stand in for those of a language model",
