@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
@@ -13,9 +17,9 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from asyncfl_lite.algorithms import Algorithm, ServerContext
-from asyncfl_lite.base.devices import torch_threads, usual_torch
-from asyncfl_lite.base.errors import ConfigError, shown
-from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.base.devices import machine, torch_threads, usual_torch
+from asyncfl_lite.base.errors import ConfigError, ResultError, shown
+from asyncfl_lite.base.files import cache_root, fingerprint, sealed, unsealed, write_atomically
 from asyncfl_lite.base.plugins import is_ours, on_copies
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import GlobalStates, no_global_draws, stream, untouched_generators
@@ -28,7 +32,7 @@ from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial import WeightsInitial
-from asyncfl_lite.runs.store import checksum, remembered
+from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.faulty_simulation import faulty
@@ -115,9 +119,9 @@ def servers_own(config: Config, task: Task) -> np.ndarray:
     """Return the ``(k,)`` indices of the labelled samples that the server keeps; no client gets them."""
     if config.held_out == 0:
         return np.zeros(0, dtype=np.int64)
-    places = task.own_places
-    count = max(1, round(config.held_out * len(places)))
-    return np.sort(places[stream(config.seed, "labelled set").permutation(len(places))[:count]])
+    indices = task.own_places
+    count = max(1, round(config.held_out * len(indices)))
+    return np.sort(indices[stream(config.seed, "labelled set").permutation(len(indices))[:count]])
 
 
 def deal_out(config: Config, task: Task) -> list[np.ndarray]:
@@ -147,13 +151,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
 
 
 class Fitted(NamedTuple):
-    """A run's model after a trial on its task, which found whether it draws random numbers and trains in cohorts.
-
-    Attributes:
-        model: the model, which takes its parameters as one vector.
-        draws: whether it draws random numbers in training, as dropout does.
-        cohort: whether jobs are trained in cohorts.
-    """
+    """A run's model, whether it draws random numbers in training, as dropout does, and whether it trains in cohorts."""
 
     model: VectorModel
     draws: bool
@@ -161,15 +159,9 @@ class Fitted(NamedTuple):
 
 
 def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: nn.Module) -> Fitted:
-    """Try a model on two samples of a task, and decide how clients train it.
+    """Try the initial model on two samples of a task, and decide how clients train it.
 
     If a model is trained differently from others of its size, a one-line warning says so.
-
-    Args:
-        config: the run's configuration.
-        task: the task on which the model is trained.
-        parts: client -> indices of its samples.
-        module: the initial model, on the task's device.
 
     Raises:
         ConfigError: when the model does not fit the task; the message says why.
@@ -186,11 +178,7 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
 
 
 def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel) -> None:
-    """Prepare the model for minibatches of one sample if a client has one; raise if it cannot be trained on them.
-
-    Raises:
-        ConfigError: when the model cannot be trained on single samples.
-    """
+    """Prepare the model for minibatches of one sample if a client has one; raise if it cannot be trained on them."""
     size, sizes = config.batch_size, sizes_of(parts)
     having = np.flatnonzero(sizes if size == 1 else sizes % size == 1)
     if not len(having) or takes_one(model, task.samples[0]):
@@ -240,14 +228,7 @@ def method_for(config: Config, model: VectorModel) -> Algorithm:
 
 
 def first_module(config: Config, task: Task, labelled: Labelled, state: Mapping[str, Tensor] | None) -> nn.Module:
-    """Return the module from which a run starts, on its device.
-
-    Args:
-        config: the run's configuration.
-        task: its task.
-        labelled: the server's own inputs and labels, or None.
-        state: state dict to start from, or None.
-    """
+    """Return the module from which a run starts, on its device; ``state`` is a state dict to start from, or None."""
     weights, rng = int(stream(config.seed, "model").integers(2**31)), stream(config.seed, "initial")
     spec, initialiser = config.model_settings, config.initial_settings
     copies = None if labelled is None else (labelled[0].clone(), labelled[1].clone())
@@ -267,6 +248,40 @@ def first_module(config: Config, task: Task, labelled: Labelled, state: Mapping[
         return module.to(config.device)
 
 
+def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[], nn.Module]) -> nn.Module:
+    """Return the initial model of ``config`` from the cache, or make the model and cache it.
+
+    So all methods that start from a chain of teachers share one chain. The models are kept in ``initial/`` of the cache
+    folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``), under a digest of everything that they
+    depend on: model, task, initialisation, seed, data, device, number of threads, the revision of the code, and what
+    rounding depends on (:func:`.machine`). Each file ends with its own digest, and a damaged one is made anew. Loading
+    executes no code. It is not an error if the folder cannot be written to.
+
+    Args:
+        config: the run's configuration.
+        make: function that makes the model.
+        like: function that makes a module of the same architecture, with any weights.
+    """
+    groups = ("task", "task_settings", "model", "model_settings", "initial", "initial_settings")
+    whole, data = config.as_dict(), data_of(config)
+    decisive = {name: whole[name] for name in (*groups, "device", "threads", "seed")}
+    decisive |= {"held_out": config.held_out, "meaning": meaning(config), "machine": machine(config.device)}
+    decisive |= {"data": data} if data else {}
+    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
+    path = cache_root() / "initial" / f"{config.initial}-{digest}.pt"
+    if path.exists():
+        with suppress(Exception):  # torch raises many kinds of error for a damaged file; then the model is made anew
+            module = like()
+            content = io.BytesIO(unsealed(path.read_bytes()))
+            module.load_state_dict(torch.load(content, map_location="cpu", weights_only=True))
+            return module
+    module, content = make(), io.BytesIO()
+    torch.save(module.state_dict(), content)
+    with suppress(ResultError):
+        write_atomically(path, lambda file: file.write(sealed(content.getvalue())))
+    return module
+
+
 def start_method(
     algorithm: Algorithm,
     config: Config,
@@ -276,17 +291,7 @@ def start_method(
     rng: np.random.Generator,
     compute: Callable[[Request], Any],
 ) -> None:
-    """Give a method the first weights, and the context from which its server asks for data and computations.
-
-    Args:
-        algorithm: the method.
-        config, task, model, labelled: the run's configuration, task and model, and the server's own samples.
-        rng: the server's random generator.
-        compute: function that does the computations that the server asks for.
-
-    Raises:
-        ConfigError: when the first weights are not finite.
-    """
+    """Give a method the first weights, and the context from which its server asks for data and computations."""
     x0, buffers = model.flatten()
     if not torch.isfinite(x0).all():
         raise ConfigError(f"initial: the first weights of {config.model!r} are not finite (NaN or infinity)")

@@ -33,15 +33,7 @@ class StopRun(Exception):
 
 
 class Callbacks:
-    """All callbacks of one run.
-
-    Args:
-        on_version: function that is called with the run.
-        on_evaluate: function that is called with the run and the new row of its curve.
-
-    Raises:
-        ConfigError: if a callback cannot be called with these arguments; the message names it.
-    """
+    """The callbacks of one run; one that cannot be called with its arguments raises a ConfigError at once."""
 
     def __init__(self, on_version: OnVersion | None = None, on_evaluate: OnEvaluate | None = None) -> None:
         _check("on_version", on_version, "run")
@@ -63,7 +55,6 @@ class Callbacks:
 
 
 def _check(name: str, callback: Any, *arguments: str) -> None:
-    """Raise an error, before anything is trained, if ``callback`` cannot be called with these arguments."""
     if callback is None:
         return
     wanted = f"must be a function of {' and '.join(arguments)}"

@@ -157,9 +157,8 @@ def run_many(
     callbacks: dict[str, Any] = {"on_version": on_version, "on_evaluate": on_evaluate}
     if folders is None:
         return finish_together([Run(config, task, **callbacks) for config in made], progress=progress)
-    if len({as_path(folder, "folders").resolve() for folder in folders}) != len(configs) or len(folders) != len(
-        configs
-    ):
+    different = {as_path(folder, "folders").resolve() for folder in folders}
+    if not len(different) == len(folders) == len(configs):
         raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
     pairs = list(zip(folders, made, strict=True))
     found = [load_complete(folder, config, task) for folder, config in pairs]
@@ -281,7 +280,7 @@ def finish_in_turn(
 
 
 def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:
-    """Return the largest group of runs waiting for the same kind of work, so that batches stay large."""
+    """Return the largest group of runs that wait for one kind of work."""
     kinds: dict[type, list[_Course]] = {}
     for course in courses:
         kinds.setdefault(type(course.request), []).append(course)  # type(None) for runs that wait for clients

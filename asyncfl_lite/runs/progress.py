@@ -63,24 +63,14 @@ SECONDS_WITHOUT_VERSION = 60.0
 
 
 def check_shown(progress: Any) -> None:
-    """Raise an error for a value that is not a kind of progress display.
-
-    Raises:
-        ConfigError: if ``progress`` is none of the kinds in :data:`Shown`.
-    """
+    """Raise a ConfigError for a value that is none of the kinds of display in :data:`Shown`."""
     if not (isinstance(progress, bool) or progress == "lines"):
         raise ConfigError(f"progress: must be True (a bar), 'lines' or False, got {shown(progress)}")
 
 
 @dataclass
 class _Wait:
-    """The time since a run's last version.
-
-    Attributes:
-        version: the version.
-        began, said_at: when the wait began, and when a line last spoke of it.
-        jobs, spoiled: how many jobs had been sent, and how many had been refused or lost, when the wait began.
-    """
+    """When a run made its last version, when a line last spoke of it, and the jobs sent and spoiled until then."""
 
     version: int
     began: float
@@ -90,12 +80,7 @@ class _Wait:
 
 
 class Progress:
-    """A display of the number of versions and the latest test accuracy; as a context manager, it closes its bar.
-
-    Args:
-        shown: the kind of display.
-        runs: one run, or several that run at the same time.
-    """
+    """A display of what one or several runs have done: versions and test accuracy; as a context, it closes its bar."""
 
     def __init__(self, shown: Shown, runs: Sequence[Run]) -> None:
         check_shown(shown)
@@ -118,6 +103,8 @@ class Progress:
 
     def _made_version(self, run: Run) -> None:
         """Show that a run has made a version, and its accuracy if it was evaluated."""
+        if self.bar.disable and not self.lines:
+            return
         versions = sum(run.algorithm.version for run in self.runs)
         self.bar.update(versions - self.bar.n)
         if self.first is None:  # speed is measured from here, since a run may continue from a checkpoint
@@ -216,14 +203,10 @@ class _Stop(KeyboardInterrupt):
 
 
 class Stops:
-    """The state of interrupts: whether a stop was requested, and whether stopping is allowed now.
-
-    Attributes:
-        signal: number of the signal that requested a stop; None if none did.
-    """
+    """The state of interrupts: whether a stop was requested, and whether stopping is allowed now."""
 
     def __init__(self) -> None:
-        self.signal: int | None = None
+        self.signal: int | None = None  # which requested a stop
         self._allowed = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
@@ -289,7 +272,6 @@ def saved_when_interrupted(runs: Sequence[Run]) -> Iterator[Stops]:
 
 
 def _told(runs: Sequence[Run]) -> str:
-    """Return the message that says where runs have been saved."""
     if not runs:
         return "interrupted; everything was finished, and is kept"
     where = f"{runs[0].checkpoint}, from which the same run continues"

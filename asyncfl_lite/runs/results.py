@@ -306,7 +306,7 @@ def load_result(folder: str | Path) -> Result:
         **tables,
         timing=record["timing"],
         own_task=record.get("own_task"),
-        meaning=record.get("meaning", {}),  # missing if recorded before there were revisions, when all were 1
+        meaning=record.get("meaning", {}),
         data=record.get("data", {}),
         trained=Trained.saved(config.model_settings, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
@@ -334,35 +334,81 @@ def mixed_versions(results: Iterable[Result]) -> str:
     return "; ".join(dict.fromkeys(told for one in under[1:] if (told := changed_versions(under[0], one))))
 
 
-def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
-    """Return the final value of each score of a curve, the mean of the last five accuracies, and the best accuracy."""
-    scores = curve.columns[list(curve.columns).index("accuracy") :]
+ALWAYS = ("algorithm", "task", "seed")
+"""Settings that get a column even if they are the same in all results."""
+
+
+def results_table(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row per result: its settings, then its summary.
+
+    Args:
+        results: any number of results, from :func:`run`, :func:`run_many` or :func:`load_result`.
+
+    Returns:
+        Columns: ``algorithm``, ``task`` (or the name of your own data), ``seed``, every other setting in which the
+        results differ (a setting in a group is called, for example, ``settings.clip``), and ``result.summary`` without
+        its digests. A value that a result does not have is empty.
+
+    Raises:
+        ConfigError: when anything other than results is given.
+
+    Example: the number of updates that four versions take, for two buffer sizes with three seeds each.
+
+    >>> from asyncfl_lite import Config, results_table, run_many
+    >>> configs = [Config(task="digits", algorithm="fedbuff", buffer_size=size, rounds=4) for size in (2, 10)]
+    >>> table = results_table(run_many([config.with_seed(seed) for config in configs for seed in range(3)]))
+    >>> list(table.columns[:5])
+    ['algorithm', 'task', 'seed', 'buffer_size', 'final_accuracy']
+    >>> table.groupby("buffer_size")["client_updates"].mean().to_dict()
+    {2: 8.0, 10: 40.0}
+    """
+    if isinstance(results, Result) or not isinstance(results, Iterable):
+        raise ConfigError(f"results: must be a list of results, got {shown(results)}")
+    results = list(results)
+    if odd := [one for one in results if not isinstance(one, Result)]:
+        raise ConfigError(f"results: must be a list of results, got {shown(odd[0])} in it")
+    if not results:
+        return pd.DataFrame(columns=list(ALWAYS))
+    settings = pd.DataFrame([flat(one.config.as_dict()) for one in results], dtype=object)
+    settings["task"] = [one.own_task or one.config.task for one in results]
+    differ = [name for name in settings if name not in ALWAYS and settings[name].map(repr).nunique() > 1]
+    summary = pd.DataFrame([one.summary for one in results]).filter(regex="^(?!.*_sha256$)")
+    return pd.concat([settings[[*ALWAYS, *differ]].infer_objects(), summary], axis=1)
+
+
+def summary_of(
+    curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame, ended: Mapping[str, Any], *, faulty: bool
+) -> dict[str, Any]:
+    """Return a run's summary: final scores, what ``ended`` says of its end, and counts of updates and their staleness.
+
+    Args:
+        curve, who, classes: the run's tables.
+        ended: further entries.
+        faulty: whether clients fail; then lost jobs, and late, cut-short, duplicated and damaged updates are counted.
+    """
+    scores, updates = curve.columns[list(curve.columns).index("accuracy") :], who.updates
+    tested = who.clients["accuracy"].dropna() if "accuracy" in who.clients else who.clients[:0]
     return {
         **{f"final_{score}": float(curve[score].iloc[-1]) for score in scores},
         "last5_accuracy": float(curve["accuracy"].iloc[-5:].mean()),
         "best_accuracy": float(curve["accuracy"].max()),
-    }
-
-
-def update_summary(updates: pd.DataFrame) -> dict[str, float]:
-    """Return the numbers of updates that arrived and that were refused, and statistics of their staleness."""
-    staleness = updates["staleness"]
-    return {
         "client_updates": len(updates),
         "refused_updates": len(updates) - int(updates["accepted"].sum()),
-        "mean_staleness": float(staleness.mean()) if len(updates) else 0.0,
-        "max_staleness": int(staleness.max()) if len(updates) else 0,
+        "mean_staleness": float(updates["staleness"].mean()) if len(updates) else 0.0,
+        "max_staleness": int(updates["staleness"].max()) if len(updates) else 0,
+        **ended,
+        **class_summary(classes),
+        **({"worst_client_accuracy": float(tested.min())} if len(tested) else {}),
+        **(_fault_summary(who) if faulty else {}),
     }
 
 
-def trouble_summary(schedule: Schedule) -> dict[str, int]:
-    """Return the numbers of dispatched and lost jobs, and of late, cut-short, duplicated and damaged updates."""
-    updates, lost = schedule.updates, schedule.in_flight["why"].value_counts()
-    struck = updates["trouble"].astype(str)
-    again = updates["refused"] == DUPLICATE
+def _fault_summary(who: Schedule) -> dict[str, int]:
+    updates, lost = who.updates, who.in_flight["why"].value_counts()
+    struck, again = updates["trouble"].astype(str), updates["refused"] == DUPLICATE
     kinds = {"late": "crash", "partial": "partial", "damaged": "damage"}
     return {
-        "dispatched_jobs": int((~again).sum() + len(schedule.in_flight)),
+        "dispatched_jobs": int((~again).sum() + len(who.in_flight)),
         "lost_jobs": int(sum(lost.get(why, 0) for why in LOST)),
         **{f"{why.replace(' ', '_')}_jobs": int(lost.get(why, 0)) for why in LOST},
         **{f"{name}_updates": int((struck.str.contains(kind) & ~again).sum()) for name, kind in kinds.items()},
@@ -373,14 +419,7 @@ def trouble_summary(schedule: Schedule) -> dict[str, int]:
 def classes_of(
     task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray], updates: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return a run's table of classes (see :func:`class_table`), which is empty if samples have no class.
-
-    Args:
-        task: the task, whose test set is used.
-        predict: function from ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
-        parts: client -> indices of its samples.
-        updates: the table of updates.
-    """
+    """Return a run's table of classes (see :func:`class_table`), which is empty if samples have no class."""
     answers: list[Tensor] = []
 
     def noted(inputs: Tensor) -> Tensor:
@@ -426,17 +465,10 @@ def class_table(
 def score_clients(
     clients: pd.DataFrame, task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray]
 ) -> pd.DataFrame:
-    """Add the model's accuracy on each client's test samples to the table of clients.
+    """Add columns to the table of the clients with which a task came.
 
-    Args:
-        clients: the table, one row per client.
-        task: the task that these clients came with.
-        predict: function from ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
-        parts: client -> indices of its training samples.
-
-    Returns:
-        The same table with the columns name, test_samples, accuracy (on the client's test samples, NaN if it has none)
-        and train_accuracy (on its training samples).
+    They are name, test_samples, accuracy (on the client's test samples, NaN if it has none) and train_accuracy (on its
+    training samples).
     """
 
     def hits(inputs: Tensor, labels: Tensor) -> np.ndarray:
@@ -450,20 +482,14 @@ def score_clients(
     of = by_client(tested, len(parts))
     return clients.assign(
         name=list(task.clients),
-        test_samples=[len(places) for places in of],
-        accuracy=[_mean(right[places]) for places in of],
+        test_samples=[len(indices) for indices in of],
+        accuracy=[_mean(right[indices]) for indices in of],
         train_accuracy=[_mean(trained[part]) for part in parts],
     )
 
 
 def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else math.nan
-
-
-def client_summary(clients: pd.DataFrame) -> dict[str, float]:
-    """Return the lowest accuracy of any client, if clients have test samples of their own."""
-    tested = clients["accuracy"].dropna() if "accuracy" in clients else clients[:0]
-    return {"worst_client_accuracy": float(tested.min())} if len(tested) else {}
 
 
 def class_summary(classes: pd.DataFrame) -> dict[str, float]:

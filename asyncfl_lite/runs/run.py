@@ -37,18 +37,7 @@ from asyncfl_lite.runs.assembly import (
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown, saved_when_interrupted
-from asyncfl_lite.runs.results import (
-    Result,
-    Trained,
-    class_summary,
-    classes_of,
-    client_summary,
-    curve_summary,
-    load_complete,
-    score_clients,
-    trouble_summary,
-    update_summary,
-)
+from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
     changed_versions,
@@ -390,7 +379,6 @@ class Run:
         ended = {
             "virtual_time": float(self.simulation.clock),
             "versions": int(self.algorithm.version),
-            **update_summary(who.updates),
             "rejected_updates": len(self.algorithm.rejections),
             "most_versions_in_flight": self.simulation.most_versions_in_flight,
             "empty_clients": sum(not len(part) for part in self.parts),
@@ -398,19 +386,12 @@ class Run:
             "training": "cohort" if self.trainer.cohort else "one by one",
             "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
             "schedule_sha256": who.digest,
+            **({} if self.stopped is None else {"stopped": self.stopped}),
         }
-        stopped = {} if self.stopped is None else {"stopped": self.stopped}
-        trouble = {} if self.config.trouble.none else trouble_summary(who)
+        module = self.model.loaded(self.algorithm.x, self.algorithm.buffers)
         return Result(
             self.config,
-            {
-                **curve_summary(curve),
-                **ended,
-                **class_summary(classes),
-                **client_summary(who.clients),
-                **stopped,
-                **trouble,
-            },
+            summary_of(curve, who, classes, ended, faulty=not self.config.trouble.none),
             curve,
             *who,
             {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds},
@@ -418,11 +399,7 @@ class Run:
             self.own_task,
             data=self.data,
             classes=classes,
-            trained=Trained(
-                self.config.model_settings,
-                self.task.input_spec,
-                self.model.loaded(self.algorithm.x, self.algorithm.buffers),
-            ),
+            trained=Trained(self.config.model_settings, self.task.input_spec, module),
             versions=self.ran_under[0],
             continued_under=self.ran_under[1:],
         )
@@ -494,7 +471,7 @@ class Run:
         try:
             if saved is not None:
                 self.restore(saved)
-                self._continue_after(saved.get("ran_under", [{}]))  # checkpoints of earlier code do not say it
+                self._continue_after(saved["ran_under"])
         except AsyncFLError:
             raise
         except DAMAGE_IN_TORCH as error:  # its digest is right, so it was written like this
@@ -535,6 +512,6 @@ class Run:
         return f"the run is saved in {self.checkpoint}, from which the same run continues"
 
     def remove_checkpoints(self) -> None:
-        """Delete the run's checkpoints, which are not needed once its result is kept."""
+        """Delete the run's checkpoints, once its result is kept."""
         if self.checkpoint is not None:
             remove_checkpoints(self.checkpoint, self.identity)

@@ -28,7 +28,7 @@ import platform
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache, reduce
 from importlib import metadata
@@ -37,12 +37,10 @@ from pickle import UnpicklingError
 from typing import Any, BinaryIO, Literal, cast
 
 import torch
-from torch import nn
 
 from asyncfl_lite.base import __version__
-from asyncfl_lite.base.devices import machine
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
-from asyncfl_lite.base.files import cache_root, clear_parts, fingerprint, regular, sealed, unsealed, write_atomically
+from asyncfl_lite.base.files import clear_parts, fingerprint, regular, unsealed, write_atomically
 from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of
 from asyncfl_lite.runs.config import GROUPS, NOT_IN_HASH, Config, registries
 from asyncfl_lite.tasks import Task
@@ -380,8 +378,6 @@ def remove_checkpoints(path: str | Path, identity: Identity, *, others: bool = F
 
 FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
-NEWER = ("classes",)
-"""Tables that results of earlier code do not have."""
 BEGINS = {
     "result.json": '{\n "format": ',
     "curve.csv": "version,time,",
@@ -404,8 +400,6 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     for name in TABLES:
         path = folder / f"{name}.csv"
         if path.name not in record["files"]:
-            if name in NEWER:
-                continue
             raise ResultError(f"{folder / 'result.json'}: has no digest of {path.name}; run the cell again")
         try:
             texts[name] = regular(path).read_text(encoding="utf-8")
@@ -538,47 +532,3 @@ def _compared(record: Mapping[str, Any], wanted: Identity) -> tuple[Standing, st
     except ConfigError:
         return "changed", "a configuration of other code"
     return what_differs({**record, "config": config.as_dict(), "config_hash": config.hash}, wanted)
-
-
-DECISIVE = (
-    *("task", "task_settings", "model", "model_settings", "initial", "initial_settings"),
-    *("device", "threads", "seed"),
-)
-"""Settings on which an initial model depends; they and the held-out fraction determine the labelled set."""
-
-
-def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[], nn.Module]) -> nn.Module:
-    """Return the initial model of ``config`` from the cache, or make the model and cache it.
-
-    So all methods that start from a chain of teachers share one chain. The models are kept in ``initial/`` of the cache
-    folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``), under a digest of everything that they
-    depend on: model, task, initialisation, seed, data, device, number of threads, the revision of the code, and what
-    rounding depends on (:func:`.machine`). Each file ends with its own digest, and a damaged one is made anew. Loading
-    executes no code. It is not an error if the folder cannot be written to.
-
-    Args:
-        config: the run's configuration.
-        make: function that makes the model.
-        like: function that makes a module of the same architecture, with any weights.
-    """
-    path = _path(config)
-    if path.exists():
-        with suppress(Exception):  # torch raises many kinds of error for a damaged file; then the model is made anew
-            module = like()
-            content = io.BytesIO(unsealed(path.read_bytes()))
-            module.load_state_dict(torch.load(content, map_location="cpu", weights_only=True))
-            return module
-    module, content = make(), io.BytesIO()
-    torch.save(module.state_dict(), content)
-    with suppress(ResultError):
-        write_atomically(path, lambda file: file.write(sealed(content.getvalue())))
-    return module
-
-
-def _path(config: Config) -> Path:
-    whole = config.as_dict()
-    decisive = {name: whole[name] for name in DECISIVE}
-    decisive |= {"held_out": config.held_out, "meaning": meaning(config), "machine": machine(config.device)}
-    decisive |= {"data": data} if (data := data_of(config)) else {}
-    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
-    return cache_root() / "initial" / f"{config.initial}-{digest}.pt"

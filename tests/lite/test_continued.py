@@ -11,7 +11,7 @@ from asyncfl_lite import Config, load_result, run_many
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import run_in
-from asyncfl_lite.runs.store import identity_of, load_checkpoint, read_record, save_checkpoint, write_record
+from asyncfl_lite.runs.store import read_record, write_record
 
 SETTINGS = {"clients": 4, "concurrency": 2, "buffer_size": 1, "rounds": 3, "local_steps": 1, "checkpoint_every": 1}
 CONFIG = Config(**SETTINGS)
@@ -73,16 +73,6 @@ def test_it_names_each_and_warns_only_where_they_changed(tmp_path, under):
 def test_an_uninterrupted_result_does_not_speak_of_it(tmp_path, under):
     run_in(tmp_path, CONFIG)
     assert "continued_under" not in read_record(tmp_path / "result.json")
-
-
-def test_a_checkpoint_of_earlier_code_says_nothing_and_is_continued(tmp_path, under):
-    stop(tmp_path, 1)
-    path, identity = tmp_path / "checkpoint.pt", identity_of(CONFIG)
-    state = load_checkpoint(path, identity)
-    del state["ran_under"]
-    save_checkpoint(path, identity, state)
-    result = run_in(tmp_path, CONFIG)
-    assert result.versions == {} and result.continued_under == [THEN]
 
 
 def test_seeds_of_different_versions_are_told(tmp_path, under, capsys):
