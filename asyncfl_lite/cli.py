@@ -22,9 +22,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
+from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
 from asyncfl_lite.base.plugins import import_own, located
-from asyncfl_lite.base.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -342,9 +342,9 @@ def takes_own(command: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from asyncfl_lite.runs.records import check_writable
     from asyncfl_lite.runs.results import mixed_versions
     from asyncfl_lite.runs.run import run, run_in
+    from asyncfl_lite.runs.store import check_writable
 
     configs = _configs(options)
     progress: Literal[True, "lines"] = True if sys.stderr.isatty() else "lines"
@@ -423,7 +423,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
         another_task: whether the user also names a task, which is necessary for the result of a run on the user's own
             data.
     """
-    from asyncfl_lite.base.written import settings_in
+    from asyncfl_lite.base.files import settings_in
 
     path = path / "result.json" if path.is_dir() else path
     try:

@@ -18,7 +18,7 @@ import asyncfl_lite
 from asyncfl_lite import Config, Run, cli, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.written import settings_in
+from asyncfl_lite.base.files import settings_in
 from asyncfl_lite.cli import _parser, main, parse
 from asyncfl_lite.runs.config import GROUPS, registries
 from asyncfl_lite.simulator.delays import DELAYS

@@ -15,7 +15,7 @@ from asyncfl_lite.algorithms.fedfa import FedFa
 from asyncfl_lite.algorithms.fedopt import FedAdam, FedAvgM
 from asyncfl_lite.algorithms.fedrevive import DDFedRevive, FedRevive
 from asyncfl_lite.algorithms.kuiper import KUIPER
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 __all__ = [
     "AFLDW",

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 RATE = 0.005
 """Rate r of the linear and exponential schedules."""

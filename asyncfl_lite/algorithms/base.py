@@ -31,9 +31,8 @@ from asyncfl_lite.models.descent import Descended, Descent, Optimiser
 from asyncfl_lite.models.minibatches import Minibatches, SampleSet
 from asyncfl_lite.models.requests import Request, fulfilled_now
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.jobs import Midway
+from asyncfl_lite.simulator.jobs import NOT_FINITE, Midway, Receipt, Rejection, Update, in_dtype
 from asyncfl_lite.simulator.server import check_like
-from asyncfl_lite.simulator.update import NOT_FINITE, Receipt, Rejection, Update, in_dtype
 
 ALGORITHMS: registry.Registry[Algorithm] = registry.Registry("algorithm")
 

@@ -15,7 +15,7 @@ from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod, poly
 from asyncfl_lite.models.descent import Optimiser
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedadt")

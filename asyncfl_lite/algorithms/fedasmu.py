@@ -13,8 +13,7 @@ from pydantic import Field
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.simulator.jobs import Midway
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Midway, Update
 
 LAMBDA, IOTA, SIGMA = 1.0, 0.5, 0.5
 """λ, the size of the part of ξ that falls; ι, the part that never falls; σ, the exponent by which staleness counts."""

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.mixing import MixingMethod, hinge, poly
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedasync")

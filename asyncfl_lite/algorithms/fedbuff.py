@@ -13,7 +13,7 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
 from asyncfl_lite.algorithms.mixing import poly
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedbuff")

@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedfa")

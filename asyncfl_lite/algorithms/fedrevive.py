@@ -37,7 +37,7 @@ from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.descent import Optimiser
 from asyncfl_lite.models.features import keeps_statistics, stored_statistics
 from asyncfl_lite.models.minibatches import Minibatches
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 ALPHA_ADV = 0.1
 """α_adv, the weight of the adversarial term in Eq. 4; α_target is 1 (Table 6, for every data set)."""

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import Algorithm
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 def poly(staleness: float, a: float = 0.5) -> float:

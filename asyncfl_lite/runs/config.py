@@ -65,9 +65,9 @@ def registries() -> dict[str, Registry[Any]]:
     from asyncfl_lite.models import MODELS
     from asyncfl_lite.runs.initial import INITIALISERS
     from asyncfl_lite.simulator.delays import DELAYS
+    from asyncfl_lite.simulator.faults import FAULTS
     from asyncfl_lite.simulator.scheduling import SCHEDULING
     from asyncfl_lite.simulator.selection import SELECTIONS
-    from asyncfl_lite.simulator.trouble import TROUBLE
     from asyncfl_lite.tasks import TASKS
     from asyncfl_lite.tasks.partitions import PARTITIONS
 
@@ -80,7 +80,7 @@ def registries() -> dict[str, Registry[Any]]:
         "redispatch": SCHEDULING,
         "selection": SELECTIONS,
         "initial": INITIALISERS,
-        "trouble": TROUBLE,
+        "trouble": FAULTS,
     }
 
 

@@ -34,7 +34,7 @@ class Initialiser(Settings):
     """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     costly: ClassVar[bool] = False
-    """Whether ``build`` trains a model, which is kept for other runs (:func:`asyncfl_lite.runs.sources.remembered`)."""
+    """Whether ``build`` trains a model, which is kept for other runs (:func:`asyncfl_lite.runs.store.remembered`)."""
 
     @property
     def held_out(self) -> float:

@@ -27,7 +27,7 @@ from settings import GROUPS, meaning, settings_page  # noqa: E402
 from asyncfl_lite import Config  # noqa: E402
 from asyncfl_lite.algorithms import ALGORITHMS  # noqa: E402
 from asyncfl_lite.runs.config import class_of_group  # noqa: E402
-from asyncfl_lite.simulator.trouble.settings import Trouble  # noqa: E402
+from asyncfl_lite.simulator.faults import Faults  # noqa: E402
 
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 BUILD = """
@@ -107,7 +107,7 @@ def test_every_setting_has_a_meaning():
     chosen = [class_of_group(group, name) for _, registry, group in GROUPS.values() for name in registry]
     settings = [
         (cls, name, field)
-        for cls in [Config, Trouble, *chosen]
+        for cls in [Config, Faults, *chosen]
         if cls.__module__.startswith("asyncfl_lite.")  # other tests register classes of their own
         for name, field in cls.model_fields.items()
     ]

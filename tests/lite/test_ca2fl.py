@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
+from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.simulator.scheduling import Continuous
 from asyncfl_lite.simulator.selection import SameClient
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.update import Outcome
 from conftest import Fixed, update, vector
 
 

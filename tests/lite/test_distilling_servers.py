@@ -20,7 +20,7 @@ from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.requests import fulfilled_now
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 exactly = {"rtol": 1e-9, "atol": 1e-12}
 POINTS = torch.randn(12, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)

@@ -23,9 +23,9 @@ from asyncfl_lite.models.features import stored_statistics
 from asyncfl_lite.models.text import TextTransformer
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 from conftest import linear_model, update, vector
 

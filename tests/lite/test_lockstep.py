@@ -20,8 +20,8 @@ from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.lockstep import finish_together
-from asyncfl_lite.runs.records import TABLES
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import TABLES
 
 SMALL = {
     "task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "local_steps": 4, "eval_every": 2, "client_lr": 0.1

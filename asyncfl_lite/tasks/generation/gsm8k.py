@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.base.errors import ConfigError, DataError, reason
+from asyncfl_lite.base.errors import ConfigError, DataError, needs, reason
 from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.generation.base import generation_task
 from asyncfl_lite.tasks.generation.language_tokens import Problem, checkpoint_tokens, own_tokens
 from asyncfl_lite.tasks.generation.modmath import every_problem

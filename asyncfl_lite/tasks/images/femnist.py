@@ -17,9 +17,8 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.errors import DataError, needs
 from asyncfl_lite.base.files import DAMAGE, data_folder, data_places, reading, text_of
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.registry import TASKS

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.base.errors import DataError, reason
+from asyncfl_lite.base.errors import DataError, needs, reason
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, data_folder
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.subsets import check_labels
 

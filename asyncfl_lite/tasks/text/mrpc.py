@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.errors import DataError, needs
 from asyncfl_lite.base.files import data_file, data_folder, data_places, reading
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.text import prose

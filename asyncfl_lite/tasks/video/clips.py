@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
-from asyncfl_lite.base.bars import tqdm
-from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.errors import DataError, needs
 from asyncfl_lite.base.files import DIGEST, write_atomically
-from asyncfl_lite.base.libraries import needs
 
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
 """Mean and standard deviation of red, green and blue in Kinetics-400, in [0, 1], as torchvision's video models use

@@ -17,31 +17,39 @@ from typing import Any
 
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.simulator.clock_only import ClockOnly
-from asyncfl_lite.simulator.jobs import Arrival, Job
+from asyncfl_lite.simulator.faults import (
+    DUPLICATE,
+    GIVEN_UP,
+    LEFT,
+    Fate,
+    Fates,
+    Faults,
+    FaultyJob,
+    Presence,
+    PresentClients,
+    damaged,
+    faulty_job,
+    second_copy,
+)
+from asyncfl_lite.simulator.jobs import Arrival, Job, Receipt
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.trouble.fates import Fates, damaged, second_copy
-from asyncfl_lite.simulator.trouble.jobs import DUPLICATE, GIVEN_UP, LEFT, Fate, TroubledJob, troubled_job
-from asyncfl_lite.simulator.trouble.policies import after_lost, may_fill
-from asyncfl_lite.simulator.trouble.presence import Presence, PresentClients
-from asyncfl_lite.simulator.trouble.settings import Trouble
-from asyncfl_lite.simulator.update import Receipt
 
 MOST_LOST_IN_A_ROW = 10_000
 """Smallest number of consecutive lost or damaged jobs that ends a run without a horizon; more if losses are likely."""
 
 
-class TroubledSimulation(Simulation):
+class FaultySimulation(Simulation):
     """A :class:`~asyncfl_lite.simulator.simulation.Simulation` in which clients can fail.
 
     Args:
         parts, seed, options: the arguments of :class:`~asyncfl_lite.simulator.simulation.Simulation`.
-        trouble: the failures of clients, and the time after which the server gives up on a job.
+        faults: the failures of clients, and the time after which the server gives up on a job.
 
     Attributes:
         presence: the clients that are present; None if all clients are always present.
         unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         awaited: clients that get the current model as soon as they come back.
-        fates: the random streams of each job's trouble.
+        fates: the random streams of each job's fate.
         copies: ``(time, sequence_no, job)`` of every update that will arrive a second time, the earliest first.
         lost_in_a_row: how many jobs in a row were lost or damaged.
 
@@ -49,20 +57,20 @@ class TroubledSimulation(Simulation):
         SimulationError: also when no client is in flight and none comes back, or too many jobs are lost in a row.
     """
 
-    job_class = TroubledJob
+    job_class = FaultyJob
 
-    def __init__(self, *parts: Any, trouble: Trouble, seed: int = 0, **options: Any) -> None:
+    def __init__(self, *parts: Any, faults: Faults, seed: int = 0, **options: Any) -> None:
         super().__init__(*parts, seed=seed, **options)
         clients = self.idle.as_list()
-        self.trouble = trouble
+        self.faults = faults
         self.presence: Presence | None = None
-        if trouble.comes_and_goes:
-            self.presence = Presence(trouble, clients, seed)
+        if faults.comes_and_goes:
+            self.presence = Presence(faults, clients, seed)
             self.idle = PresentClients(clients, self.idle.highest, self.presence)
         self.unfilled = 0
         self.awaited: set[int] = set()
-        self.time_out = math.inf if trouble.time_out is None else trouble.time_out
-        self.fates = Fates(trouble, self.delays, seed)
+        self.time_out = math.inf if faults.time_out is None else faults.time_out
+        self.fates = Fates(faults, self.delays, seed)
         self.copies: list[tuple[float, int, Job]] = []
         self.last_arrived = array("q", [-1]) * (self.idle.highest + 1)
         self.lost_in_a_row = 0
@@ -91,7 +99,7 @@ class TroubledSimulation(Simulation):
                 self._come_and_go(now)
             elif again == now:
                 self._receive(heappop(self.copies)[2])
-            elif troubled_job(self.heap[0][2]).lost:
+            elif faulty_job(self.heap[0][2]).lost:
                 self._lose(*heappop(self.heap))
             else:
                 return self.heap[0][2]
@@ -134,7 +142,7 @@ class TroubledSimulation(Simulation):
         """Send the current model to a client that has come back, if it is awaited or a slot is empty."""
         if client in self.awaited:
             self.awaited.remove(client)
-        elif self.unfilled and may_fill(self.scheduling, client):
+        elif self.unfilled and self.scheduling.may_fill(client):
             self.unfilled -= 1
         else:
             return
@@ -169,8 +177,8 @@ class TroubledSimulation(Simulation):
     # Jobs that are lost, late, duplicated or damaged --------------------------------------------------------
 
     def _send(self, job: Job) -> None:
-        """Put a job in flight, with the trouble drawn for it."""
-        job, fate = troubled_job(job), self.fates.draw(job.client)
+        """Put a job in flight, with the fate drawn for it."""
+        job, fate = faulty_job(job), self.fates.draw(job.client)
         if fate is not None:
             job.duration *= self.fates.pace(fate)
             job.finish_time = job.dispatched_at + job.duration
@@ -193,10 +201,10 @@ class TroubledSimulation(Simulation):
     def _lose(self, gives_up: float, _: int, job: Job) -> None:
         """End a lost job at the time ``gives_up``, and let the scheduling policy react."""
         self.clock = max(self.clock, gives_up)
-        lost = troubled_job(job).lost
+        lost = faulty_job(job).lost
         self._end(job, lost)
         self._count_lost(lost)
-        after_lost(self.scheduling, self, job.client)
+        self.scheduling.after_lost(self, job.client)
         self._note()
 
     def _receive(self, job: Job) -> None:
@@ -205,7 +213,7 @@ class TroubledSimulation(Simulation):
             self._refuse_copy(job)
             return
         self.last_arrived[job.client] = job.number
-        fate = troubled_job(job).fate
+        fate = faulty_job(job).fate
         if fate is not None and fate.again is not None:
             copy = second_copy(job, fate.again)
             heappush(self.copies, (copy.finish_time, copy.sequence_no, copy))
@@ -225,14 +233,14 @@ class TroubledSimulation(Simulation):
 
     def _check_progress(self, job: Job, refused: str) -> None:
         """Count refused updates in a row, except damaged ones, which say nothing about the method."""
-        fate = troubled_job(job).fate
+        fate = faulty_job(job).fate
         if fate is None or not fate.damage:
             super()._check_progress(job, refused)
 
     def _count_lost(self, why: str) -> None:
         """Count one more lost or damaged job; end a run without a horizon after too many in a row."""
         self.lost_in_a_row += 1
-        chance = (1 - self.trouble.drop_out) * (1 - self.trouble.damage)
+        chance = (1 - self.faults.drop_out) * (1 - self.faults.damage)
         limit = math.ceil(max(MOST_LOST_IN_A_ROW, 30 * self.scheduling.most_in_flight) / chance)
         if self.lost_in_a_row >= limit and self.horizon == math.inf:
             raise SimulationError(
@@ -243,7 +251,7 @@ class TroubledSimulation(Simulation):
     # Saving -------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return the base class's state and the states of presence, second copies and the random streams of trouble."""
+        """Return the base class's state and the states of presence, second copies and the random streams of faults."""
         return {
             **super().state(),
             "unfilled": self.unfilled,
@@ -265,22 +273,22 @@ class TroubledSimulation(Simulation):
             self.presence.go_back_to(state["reached"])
             self.idle = PresentClients(self.idle.as_list(), self.idle.highest, self.presence, state["aside"])
         self.fates.restore(state["fates"])
-        self.copies = [(job.finish_time, job.sequence_no, job) for job in map(TroubledJob.restored, state["copies"])]
+        self.copies = [(job.finish_time, job.sequence_no, job) for job in map(FaultyJob.restored, state["copies"])]
         self.last_arrived = array("q", state["last_arrived"])
         self.lost_in_a_row = state["lost_in_a_row"]
 
 
-class TroubledClock(ClockOnly, TroubledSimulation):
+class FaultyClock(ClockOnly, FaultySimulation):
     """A simulation without training in which clients can fail, for a server that only counts updates."""
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Count the job if its update is not damaged."""
-        fate = troubled_job(job).fate
+        fate = faulty_job(job).fate
         if fate is not None and fate.damage:
             return Receipt(False, "damaged")
         return super().deliver(job, staleness)
 
 
-def troubled(kind: type[Simulation]) -> type[TroubledSimulation]:
+def faulty(kind: type[Simulation]) -> type[FaultySimulation]:
     """Return the subclass of ``kind`` in which clients can fail."""
-    return {Simulation: TroubledSimulation, ClockOnly: TroubledClock}[kind]
+    return {Simulation: FaultySimulation, ClockOnly: FaultyClock}[kind]

@@ -14,7 +14,7 @@ import numpy as np
 
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.registry import Registry
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 SELECTIONS: Registry[Selection] = Registry("selection")
 

@@ -11,17 +11,26 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.simulator.selection.base import SELECTIONS, IdleClients, Selection
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
+from asyncfl_lite.simulator.selection import SELECTIONS, IdleClients, Selection
 
+EXPLORATION, EXPLORATION_DECAY, EXPLORATION_MIN = 0.9, 0.98, 0.2
+"""ε, the fraction of a round for clients never tried before: at first, its factor before each round, and at least."""
+CLIP_BOUND = 0.98
+"""Quantile of the utilities; larger utilities are clipped to it."""
+ROUND_THRESHOLD = 10.0
+"""Initial percentile of durations that defines the preferred duration T."""
+PACER_STEP, PACER_DELTA = 20, 5.0
+"""Rounds in a window of the pacer, which acts once per window, and δ, its step in percentage points."""
+CUT_OFF = 0.7
+"""Clients may be drawn if they score at least this fraction of the (k+1)-th largest score."""
 WINDOW = 5
 """New clients are drawn from the most promising ones; this pool is ``WINDOW`` times as large as the number wanted."""
-
 SMALLEST_WEIGHT = 1e-300
 """Smallest weight in a draw: a client that scores 0 can still be drawn, after all others."""
 
@@ -64,7 +73,6 @@ def scores(
     preferred: float,
     *,
     others: np.ndarray | Sequence[float] = (),
-    clip_bound: float = 0.98,
     penalty: float = 2.0,
 ) -> np.ndarray:
     """Return the candidates' scores: the clipped and scaled utility plus the temporal term, times the speed factor.
@@ -77,7 +85,6 @@ def scores(
         preferred: the preferred duration T, in the unit of the durations.
         others: ``(m,)`` utilities of clients that are not candidates; the bounds that clip and scale U depend on these,
             too.
-        clip_bound: quantile of U, over candidates and others, above which U is clipped.
         penalty: the exponent a of the speed factor.
 
     Returns:
@@ -85,28 +92,26 @@ def scores(
     """
     utilities = np.asarray(utilities, dtype=float)
     everyone = np.sort(np.concatenate([utilities, np.asarray(others, dtype=float)]))
-    clip = everyone[min(int(clip_bound * len(everyone)), len(everyone) - 1)]
+    clip = everyone[min(int(CLIP_BOUND * len(everyone)), len(everyone) - 1)]
     low = 0.999 * everyone[0]
     # the range ends at the clipped maximum, as specified; the authors' code takes the unclipped one
     scaled = (np.minimum(utilities, clip) - low) / max(clip - low, 1e-4)
     return (scaled + temporal_term(last_rounds, now)) * speed_factor(durations, preferred, penalty)
 
 
-def paced(threshold: float, before: float, now: float, delta: float, rule: Literal["code", "paper"]) -> float:
+def paced(threshold: float, before: float, now: float) -> float:
     """Return the new percentile of durations that sets Oort's preferred round duration T.
+
+    As in the authors' code, the percentile rises when the sums differ by at most 10 %, and falls when they differ by at
+    least five times the earlier sum. In the paper's text, it rises when utility falls.
 
     Args:
         threshold: the percentile so far.
         before, now: summed utility of the last window but one, and of the last window.
-        delta: size of one step, in percentage points.
-        rule: ``code`` raises the percentile when the sums differ by at most 10 % and lowers it when they differ by at
-            least five times the earlier sum; ``paper`` raises it when utility falls.
     """
-    if rule == "paper":
-        return min(100.0, threshold + delta) if now < before else threshold
     if abs(now - before) <= 0.1 * before:
-        return min(100.0, threshold + delta)
-    return max(delta, threshold - delta) if abs(now - before) >= 5 * before else threshold
+        return min(100.0, threshold + PACER_DELTA)
+    return max(PACER_DELTA, threshold - PACER_DELTA) if abs(now - before) >= 5 * before else threshold
 
 
 def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.random.Generator) -> list[int]:
@@ -115,7 +120,7 @@ def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.rando
     Of exponential variables with these weights as rates, each is the smallest with exactly that probability.
     """
     keys = rng.standard_exponential(len(clients)) / np.maximum(weights, SMALLEST_WEIGHT)
-    return [clients[place] for place in np.argsort(keys, kind="stable")[:count]]
+    return [clients[index] for index in np.argsort(keys, kind="stable")[:count]]
 
 
 @SELECTIONS.register("oort")
@@ -139,24 +144,6 @@ class Oort(Selection):
     class Settings(Selection.Settings):
         """Options of Oort; the defaults are those of its authors' code."""
 
-        exploration: float = Field(0.9, ge=0, le=1)
-        """Initial ε: the fraction of a round for clients never tried before."""
-        exploration_decay: float = Field(0.98, gt=0, le=1)
-        """Factor on ε before each round, including the first."""
-        exploration_min: float = Field(0.2, ge=0, le=1)
-        """Smallest ε."""
-        clip_bound: float = Field(0.98, ge=0, le=1)
-        """Quantile of the utilities; larger utilities are clipped to it."""
-        round_threshold: float = Field(10.0, ge=0, le=100)
-        """Initial percentile of durations that defines the preferred duration T."""
-        pacer: Literal["code", "paper"] = "code"
-        """Rule by which this percentile changes: see :func:`paced`."""
-        pacer_delta: float = Field(5.0, ge=0, le=100)
-        """δ, the step of the percentile, in percentage points."""
-        pacer_step: int = Field(20, ge=1)
-        """Number of rounds in a window of the pacer, which acts once per window."""
-        cut_off: float = Field(0.7, ge=0, le=1)
-        """Clients may be drawn if they score at least this fraction of the (k+1)-th largest score."""
         penalty: float = Field(2.0, ge=0)
         """a, the exponent of the penalty on clients slower than T; 0 ignores speed."""
         overcommit: float = Field(1.1, ge=1)
@@ -174,7 +161,7 @@ class Oort(Selection):
         """Reset the policy to its state before the first round, with no client tried."""
         self.num_samples = dict(num_samples)
         self.round = 0
-        self.threshold = self.settings.round_threshold
+        self.threshold = ROUND_THRESHOLD
         self.history: list[float] = []
         self.invited: list[int] = []
         self.exploited: list[int] = []
@@ -185,9 +172,7 @@ class Oort(Selection):
     @property
     def epsilon(self) -> float:
         """Fraction of this round for clients never tried before."""
-        chosen = self.settings
-        lowest = min(chosen.exploration, chosen.exploration_min)
-        return max(chosen.exploration * chosen.exploration_decay**self.round, lowest)
+        return max(EXPLORATION * EXPLORATION_DECAY**self.round, EXPLORATION_MIN)
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterator[int]:
         """Yield a round's clients: exploited ones first, then explored ones."""
@@ -207,7 +192,7 @@ class Oort(Selection):
     def _exploit(
         self, tried: list[int], count: int, preferred: float, rng: np.random.Generator, others: Sequence[float]
     ) -> list[int]:
-        """Sample k = ``count`` of the tried clients that score at least ``cut_off`` times the (k+1)-th largest score.
+        """Sample k = ``count`` of the tried clients that score at least ``CUT_OFF`` times the (k+1)-th largest score.
 
         Args:
             tried, count, preferred: the candidates, how many to sample, and the preferred duration T.
@@ -225,12 +210,11 @@ class Oort(Selection):
             self.round,
             preferred,
             others=others,
-            clip_bound=self.settings.clip_bound,
             penalty=self.settings.penalty,
         )
         first_unwanted = np.sort(score)[max(len(score) - count - 1, 0)]
-        good = np.flatnonzero(score >= self.settings.cut_off * first_unwanted)
-        return drawn([tried[place] for place in good], score[good], count, rng)
+        good = np.flatnonzero(score >= CUT_OFF * first_unwanted)
+        return drawn([tried[index] for index in good], score[good], count, rng)
 
     def _explore(self, new: list[int], count: int, preferred: float, rng: np.random.Generator) -> list[int]:
         """Sample from the largest clients never tried, weighted by size; one known to be slow counts as smaller."""
@@ -238,7 +222,7 @@ class Oort(Selection):
         known = np.array([self.durations.get(client, 0.0) for client in new])
         reward = sizes * speed_factor(known, preferred, self.settings.penalty)
         first = np.argsort(-reward, kind="stable")[: WINDOW * count]
-        return drawn([new[place] for place in first], reward[first], count, rng)
+        return drawn([new[index] for index in first], reward[first], count, rng)
 
     def observe(self, update: Update) -> None:
         """Record a client's utility and duration."""
@@ -255,10 +239,9 @@ class Oort(Selection):
                 self.durations[client] = max(self.durations.get(client, 0.0), slowest)
         useful = [self.utilities[client] for client in self.exploited if client in reported]
         self.history.append(sum(useful) / len(useful) if useful else 0.0)
-        step = self.settings.pacer_step
-        if self.round >= 2 * step and self.round % step == 0:
-            before, now = sum(self.history[-2 * step : -step]), sum(self.history[-step:])
-            self.threshold = paced(self.threshold, before, now, self.settings.pacer_delta, self.settings.pacer)
+        if self.round >= 2 * PACER_STEP and self.round % PACER_STEP == 0:
+            before, now = sum(self.history[-2 * PACER_STEP : -PACER_STEP]), sum(self.history[-PACER_STEP:])
+            self.threshold = paced(self.threshold, before, now)
 
     def state(self) -> dict[str, Any]:
         """Return the round, the pacer's state, and everything known about the clients."""
