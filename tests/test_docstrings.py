@@ -16,7 +16,7 @@ from asyncfl_lite import Config, Task, make_algorithm, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.simulator.delays import DelayLaw
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.partitions import PARTITIONS
+from asyncfl_lite.tasks.partitions import Partition
 from asyncfl_lite.testing import check_algorithm
 
 OPENED_BY_IMPORT = {"asyncfl_lite.__main__", "asyncfl_course.explore.__main__"}
@@ -25,10 +25,11 @@ WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, ch
 """What a learner calls first; each shows how."""
 SHOWN = [
     *(getattr(asyncfl_lite, name) for name in asyncfl_lite.__all__ if name != "__version__"),
-    *(registry.get(name) for registry in (ALGORITHMS, TASKS, PARTITIONS) for name in registry),
+    *(registry.get(name) for registry in (ALGORITHMS, TASKS) for name in registry),
     DelayLaw,
+    Partition,
 ]
-"""Public names, methods, tasks and partitions: each has an example of its own, and the delay laws have one."""
+"""Public names, methods and tasks: each has an example of its own; the delay laws have one, and so do the partitions."""
 
 
 def examples() -> list[doctest.DocTest]:

@@ -25,11 +25,17 @@ from torch import Tensor
 
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError, shown
-from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.descent import Descended, Descent, Optimiser
-from asyncfl_lite.models.minibatches import Minibatches, SampleSet
-from asyncfl_lite.models.requests import Request, fulfilled_now
+from asyncfl_lite.models.compute import (
+    Answers,
+    Descended,
+    Descent,
+    Minibatches,
+    Optimiser,
+    Request,
+    SampleSet,
+    fulfilled_now,
+)
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import NOT_FINITE, Midway, Receipt, Rejection, Update, in_dtype
 from asyncfl_lite.simulator.server import check_like

@@ -11,12 +11,12 @@ import torch
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.tasks import Digits, MNIST5k
+from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.overlaid import OverlaidMNIST, OverlaidPairs100
 from asyncfl_lite.tasks.images.packaged import PairDigits100, digits_images, mnist_images, split
 from asyncfl_lite.tasks.images.spoiling import Spoiling
 from asyncfl_lite.tasks.images.writers import Writers, thickened
-from asyncfl_lite.tasks.subsets import balanced
 
 RNG = np.random.default_rng
 

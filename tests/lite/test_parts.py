@@ -12,7 +12,7 @@ from asyncfl_lite.runs.assembly import deal_out, task_of
 from asyncfl_lite.tasks.images import overlaid, packaged, writers
 from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
 from asyncfl_lite.tasks.images.parts import Parts
-from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import TASKS
 from asyncfl_lite.tasks.video import motion
 
 

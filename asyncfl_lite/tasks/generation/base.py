@@ -20,7 +20,7 @@ from torch import Tensor
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks.generation.language_tokens import LanguageTokens, Problem
 from asyncfl_lite.tasks.images.unlabelled import sample
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 from asyncfl_lite.tasks.text.sequences import IGNORED, SequenceTask
 
 NUMBER = re.compile(r"-?(?:\d[\d,]*\.?\d*|\.\d+)")

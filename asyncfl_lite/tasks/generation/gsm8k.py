@@ -16,8 +16,7 @@ from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
 from asyncfl_lite.tasks.generation.base import generation_task
 from asyncfl_lite.tasks.generation.language_tokens import Problem, checkpoint_tokens, own_tokens
 from asyncfl_lite.tasks.generation.modmath import every_problem
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 
 CALCULATOR = re.compile(r"<<.*?>>")
 """Pattern of the calculator notes in GSM8K's answers."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import needs
-from asyncfl_lite.models.pretrained import from_checkpoint
+from asyncfl_lite.models.transformers import from_checkpoint
 from asyncfl_lite.tasks.text.base import trained_tokeniser
 from asyncfl_lite.tasks.text.sequences import IGNORED
 

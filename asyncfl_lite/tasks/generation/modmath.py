@@ -10,8 +10,7 @@ from pydantic import Field
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.tasks.generation.base import LanguageTokens, Problem, generation_task
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="

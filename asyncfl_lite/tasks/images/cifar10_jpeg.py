@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.files import data_file, data_root, reading
+from asyncfl_lite.tasks.arrays import balanced, check_labels
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.images.torchvision_images import CIFAR_LICENCE, KRIZHEVSKY
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import balanced, check_labels
+from asyncfl_lite.tasks.task import TASKS
 
 FILE = "cifar10-jpeg75.npz"
 

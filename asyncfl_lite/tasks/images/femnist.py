@@ -19,10 +19,10 @@ from pydantic import Field
 
 from asyncfl_lite.base.errors import DataError, needs
 from asyncfl_lite.base.files import DAMAGE, data_folder, data_places, reading, text_of
+from asyncfl_lite.tasks.arrays import balanced, check_labels
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import balanced, check_labels
+from asyncfl_lite.tasks.task import TASKS
 
 NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
 """Class names in LEAF's order, which the parquet copy keeps."""

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.images import unlabelled
-from asyncfl_lite.tasks.subsets import UnlabelledSet, balanced
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import Task, UnlabelledSet
 
 Labelled = tuple[Tensor, Tensor]
 """``(n, C, height, width)`` images, float in [0, 1] or bytes, and ``(n,)`` int64 labels."""

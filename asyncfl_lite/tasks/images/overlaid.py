@@ -27,8 +27,7 @@ from asyncfl_lite.tasks.images.packaged import (
 from asyncfl_lite.tasks.images.parts import WORLDS, Parts, Split
 from asyncfl_lite.tasks.images.spoiling import Spoiling
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, side_by_side, turns
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
 
 

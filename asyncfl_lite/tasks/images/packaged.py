@@ -14,8 +14,7 @@ from torch import Tensor
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task, number_names
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, side_by_side
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 
 DIGITS = "UCI optical recognition of handwritten digits, shipped by scikit-learn"
 DIGITS_LICENCE = "CC BY 4.0"

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 
 
 @dataclass(frozen=True)

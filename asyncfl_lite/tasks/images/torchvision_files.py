@@ -14,8 +14,8 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, needs, reason
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, data_folder
+from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images.image_task import Labelled
-from asyncfl_lite.tasks.subsets import check_labels
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled, taken
 from asyncfl_lite.tasks.images.packaged import MNIST_LICENCE
 from asyncfl_lite.tasks.images.torchvision_files import TORCHVISION_SETS, read_files
-from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import TASKS
 
 KRIZHEVSKY = "Krizhevsky, Nair, Hinton, Learning Multiple Layers of Features from Tiny Images, 2009"
 CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"

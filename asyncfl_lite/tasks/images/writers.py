@@ -18,8 +18,7 @@ from asyncfl_lite.tasks.images.packaged import MNIST, MNIST_LICENCE, digits_imag
 from asyncfl_lite.tasks.images.parts import WORLDS, Parts, Split
 from asyncfl_lite.tasks.images.spoiling import Spoiling
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
 
 

@@ -10,9 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import TASKS, Task, UnlabelledSet
 from asyncfl_lite.tasks.text.standins import Topics20
 from asyncfl_lite.tasks.text.unlabelled import written
 from asyncfl_lite.tasks.worlds import Worlds

@@ -21,8 +21,7 @@ from torch import Tensor
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
 from asyncfl_lite.tasks.images.unlabelled import sample
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.sentences import sentence_pairs
 from asyncfl_lite.tasks.text.sequences import SequenceTask

@@ -10,8 +10,7 @@ import numpy as np
 
 from asyncfl_lite.base.errors import DataError, needs
 from asyncfl_lite.base.files import data_file, data_folder, data_places, reading
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import TASKS, Task
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 

@@ -17,9 +17,8 @@ from pydantic import Field
 
 from asyncfl_lite.base.errors import DataError, reason
 from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import balanced, check_labels
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.arrays import balanced, check_labels
+from asyncfl_lite.tasks.task import TASKS, Task
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 

@@ -16,8 +16,7 @@ from pydantic import Field
 
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.files import data_file, data_folder, text_of
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import TASKS, Task
 from asyncfl_lite.tasks.text.newsgroups20 import FOLDERS, Newsgroups20, Posts
 from asyncfl_lite.tasks.text.standins import Topics20
 

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.images.parts import WORLDS, Split
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextTask, text_task, trained_tokeniser
 from asyncfl_lite.tasks.text.sentences import MEANINGS, sentence_pairs

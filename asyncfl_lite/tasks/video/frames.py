@@ -10,8 +10,7 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import TASKS, Task
 from asyncfl_lite.tasks.video.motion import MovingDigits
 
 RECORDED_FRAMES = 8

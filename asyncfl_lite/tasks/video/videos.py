@@ -22,9 +22,7 @@ from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.files import at_home, data_file, data_folder, data_places, reading, text_of
 from asyncfl_lite.tasks.images.packaged import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.video.clips import DECODED, Clip, normalised, read_clips
 from asyncfl_lite.tasks.video.motion import MovingDigits, any_way, replayed, strokes_moving
 
