@@ -117,7 +117,7 @@ def meaning(cls: type[BaseModel], name: str, field: FieldInfo) -> str:
     """Return a setting's meaning, which is its description or the docstring below it in the declaring class."""
     if field.description:
         return field.description
-    for base in (base for base in cls.__mro__ if base.__module__.startswith("asyncfl_lite")):
+    for base in (base for base in cls.__mro__ if base.__module__.startswith("asyncfl_")):
         if said := _documented(base.__module__).get((base.__qualname__, name)):
             return " ".join(said).strip()
     return ""

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import asyncfl_lite.tasks.partitions.part  # noqa: F401 - it registers
 import pandas as pd
 import pytest
 from asked import Asked
 
-import asyncfl_lite.tasks.video.frames  # noqa: F401 - it registers
 from asyncfl_reproduction.claims import kuiper
 from asyncfl_reproduction.claims.kuiper import (
     KUIPER,

@@ -12,11 +12,11 @@ from torch.nn import functional
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.images.image_task import Labelled, image_task
-from asyncfl_lite.tasks.images.spoiling import Spoiling
+from asyncfl_lite.tasks.images.base import Labelled, image_task, number_names
 from asyncfl_lite.tasks.images.unlabelled import moved, resize, strokes, turns
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
+from asyncfl_reproduction.standins.images import Spoiling
 
 GRAIN = 6
 """Number of independent values per side of a random field; more of them make finer shapes."""
@@ -164,7 +164,7 @@ class Glyphs(TaskSource):
             num_classes=self.classes,
             source=f"drawn by a generator; world {world} of {self.worlds}",
             licence="MIT, as this package",
-            class_names=tuple(f"{label:0{len(str(self.classes - 1))}d}" for label in range(self.classes)),
+            class_names=number_names(self.classes),
             stands_in_for=self.stands_in_for,
         )
 

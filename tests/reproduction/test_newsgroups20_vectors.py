@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.models.transformers import checkpoint_tokens
 from asyncfl_lite.runs.assembly import task_of
 from asyncfl_lite.tasks.task import TASKS
-from asyncfl_lite.tasks.text import newsgroups20_vectors as vectors
+from asyncfl_reproduction.standins import newsgroups as vectors
 
 WORDS = ["orbit", "moon", "rocket", "goal", "puck", "ice"]
 

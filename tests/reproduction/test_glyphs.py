@@ -17,7 +17,7 @@ from asyncfl_lite.clients.training import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import TABLES, data_of
-from asyncfl_lite.tasks.images.glyphs import Glyphs, Glyphs50
+from asyncfl_reproduction.standins.glyphs import Glyphs, Glyphs50
 
 RNG = np.random.default_rng
 FEW = {"samples": 400, "test_samples": 100, "worlds": 4}

@@ -9,11 +9,11 @@ import torch
 from asyncfl_lite import Config
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.assembly import deal_out, task_of
-from asyncfl_lite.tasks.images import overlaid, packaged, writers
-from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
-from asyncfl_lite.tasks.images.parts import Parts
+from asyncfl_lite.tasks.images import base
+from asyncfl_lite.tasks.images.base import Parts, digits_images, mnist_images
 from asyncfl_lite.tasks.task import TASKS
 from asyncfl_lite.tasks.video import motion
+from asyncfl_reproduction.standins import images as standins
 
 
 @pytest.mark.parametrize("pool", [digits_images, mnist_images])
@@ -63,9 +63,9 @@ def test_validation_changes_what_is_tested_and_nothing_else(name, settings):
 def marked(monkeypatch):
     """Every digit that ships has one grey, its own, by which it is known wherever it comes to lie."""
     for name in ("digits_images", "mnist_images"):
-        images, labels = getattr(packaged, name)()
+        images, labels = getattr(base, name)()
         greys = (torch.arange(1, len(labels) + 1) / len(labels)).view(-1, 1, 1, 1).expand_as(images).clone()
-        for module in (packaged, overlaid, writers, motion):
+        for module in (base, standins, motion):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda own=(greys, labels): own)
 

@@ -1,12 +1,20 @@
-"""20 Newsgroups as vectors: an encoder reads every post once, so that clients train a small model on real text."""
+"""20 Newsgroups in two other forms: as vectors that an encoder made, and with written snippets for training.
+
+With vectors, clients train a small model on real text. With snippets, a model is trained without a federation on the
+texts from which soft prompts start, and tested on real texts (FedRevive §3.2, leakage check). This shows how much of
+the task the snippets give away. In the paper, a language model of 1B parameters writes the snippets, and a model
+trained on them reaches 48.08%.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,14 +23,14 @@ from torch import Tensor
 
 from asyncfl_lite.base import files
 from asyncfl_lite.base.devices import machine, torch_threads
-from asyncfl_lite.base.errors import ResultError, needs
-from asyncfl_lite.base.files import sealed, unsealed, write_atomically
+from asyncfl_lite.base.errors import DataError, ResultError, needs
+from asyncfl_lite.base.files import data_file, data_folder, sealed, text_of, unsealed, write_atomically
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.transformers import TokenIds, checkpoint_tokens, from_checkpoint
-from asyncfl_lite.tasks.images.parts import WORLDS, Parts
+from asyncfl_lite.tasks.images.base import WORLDS, Parts
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
-from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20
+from asyncfl_lite.tasks.text.files import FOLDERS, Newsgroups20, Posts
 from asyncfl_lite.tasks.worlds import Worlds
 
 CHECKPOINT = "minilm"
@@ -90,28 +98,17 @@ class Newsgroups20Vectors(TaskSource):
 
     An input is the post's sentence vector, ``(384,)`` floats with a mean square of 1. The run's seed splits the 11,314
     training posts into clients' (80 %), validation (10 %) and unlabelled posts (10 %), and draws test posts from the
-    files' 7,532, with replacement. Posts are read as in :class:`.Newsgroups20`, by default without headers and
+    files' 7,532, with replacement. Posts are read as in :class:`.Newsgroups20`, without headers and
     quotations. Computing all vectors takes about ten minutes on one processor core; they are then kept in the cache
     folder. Their last digits depend on the processor, so the same seed gives the same bits on the same machine.
-
-    >>> from asyncfl_lite import Config
-    >>> config = Config(task="newsgroups20_vectors")  # the files are read when a run starts
-    >>> config.task, config.model
-    ('newsgroups20_vectors', 'mlp')
     """
 
     title: ClassVar[str] = "20 Newsgroups, vectors of MiniLM"
 
     folder: str | None = None
     """Folder of the data, or a folder that contains 20newsgroups/; None for ASYNCFL_DATA, else the cache folder."""
-    remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers", "quotes")
-    """Parts that are cut from the posts because they give the group away."""
     length: int = Field(128, ge=8, le=512)
     """Number of tokens that the encoder reads of a post, including its prediction token."""
-    samples: int | None = Field(None, ge=20)
-    """Number of training posts before the split, balanced over groups; None for all."""
-    test_samples: int | None = Field(None, ge=20)
-    """Number of test posts, balanced over groups; None for all."""
     download: bool = False
     """Whether missing posts may be downloaded; the encoder comes in a Python package."""
 
@@ -158,3 +155,50 @@ class Newsgroups20Vectors(TaskSource):
             )
 
         return Worlds(draw, WORLDS).of_run(0)
+
+
+HOW_TO_GET = (
+    'have a language model write about the groups, and save one line per snippet: {"text": "...", "label": 0 to 19}'
+)
+
+
+@TASKS.register("newsgroups20_snippets")
+class Newsgroups20Snippets(Newsgroups20):
+    """20 Newsgroups with written snippets for training and the original posts for testing.
+
+    The snippets come from ``snippets.jsonl`` in the folder of the posts.
+    """
+
+    def load(self) -> Task:
+        """Load the task."""
+        return replace(super().load(), name="newsgroups20_snippets", source="written snippets", licence="not stated")
+
+    def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
+        """Read the groups' names, the snippets in place of training posts, and the test posts."""
+        names, _, test = super()._read()
+        place = data_folder(self.folder, *FOLDERS, how=HOW_TO_GET)
+        return names, read_snippets(data_file(place, "snippets.jsonl", how=HOW_TO_GET), len(names)), test
+
+
+def read_snippets(path: Path, num_classes: int) -> Posts:
+    """Read the texts and labels of a file with one JSON object per line.
+
+    Each text is returned after a blank line, because everything before a post's first blank line is its header.
+
+    Raises:
+        DataError: when a line is not a snippet, or there are no snippets.
+    """
+    texts, labels = [], []
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            text, label = str(entry["text"]), int(entry["label"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(f"{path.name}: line {number} must have text and label ({error!r})") from None
+        if not 0 <= label < num_classes:
+            raise DataError(f"{path.name}: line {number}: label must be 0 to {num_classes - 1}, got {label}")
+        texts.append(f"\n\n{text}")
+        labels.append(label)
+    if not texts:
+        raise DataError(f"{path.name}: must hold at least one snippet, holds none")
+    return texts, labels

@@ -11,7 +11,7 @@ from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.assembly import load_task
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.text.bags import Topics20Bags, Weighing
+from asyncfl_reproduction.standins.text import Topics20Bags, Weighing
 
 RNG = np.random.default_rng
 FEW = {"samples": 600, "test_samples": 200, "worlds": 3}

@@ -10,7 +10,7 @@ import torch
 
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.text import snippets
+from asyncfl_reproduction.standins import newsgroups as snippets
 
 
 def test_snippets_of_generated_documents_are_tested_on_the_real_ones():
