@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncfl_lite.tasks.partitions.part  # noqa: F401 - it registers
 import numpy as np
 import pytest
 import torch

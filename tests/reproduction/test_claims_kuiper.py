@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import asyncfl_lite.tasks.partitions.part  # noqa: F401 - it registers
 import pandas as pd
 import pytest
 from asked import Asked
