@@ -142,7 +142,7 @@ def test_the_reading_order_has_all_that_its_methods_take_from_one_another():
             r"^from asyncfl_lite\.algorithms(?:\.(\w+))? import (.*)", file.read_text(), re.M
         ):
             taken |= {module} if module else set(names.split(", "))
-    assert len(taken) >= 6 and taken - {file.stem for file in methods} == {"about"}  # labels, which compute nothing
+    assert len(taken) >= 4 and taken <= {file.stem for file in methods}
 
 
 # --- the pages on adding something ---------------------------------------------------------------

@@ -28,7 +28,6 @@ from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.compute import (
     Answers,
-    Descended,
     Descent,
     Minibatches,
     Optimiser,
@@ -147,7 +146,7 @@ class ServerContext:
         weight: Tensor | float | None = None,
         predictions: Callable[[Tensor, Tensor], Tensor] | None = None,
         **how: Any,
-    ) -> Descended:
+    ) -> Tensor:
         """Train a model by distillation: one gradient step per minibatch.
 
         Args:
@@ -161,10 +160,10 @@ class ServerContext:
                 without weights.
             predictions: ``(outputs, inputs) -> (b, C)``, all predictions in a minibatch's outputs; None for the task's
                 function.
-            how: further fields of :class:`.Descent`: ``buffers``, ``train``, ``adam``, ``skips``.
+            how: further fields of :class:`.Descent`: ``buffers``, ``train``.
 
         Returns:
-            ``(d,)`` the parameters after the last step, and Adam's state.
+            ``(d,)`` the parameters after the last step.
         """
         if isinstance(weight, int | float):
             weight = torch.full(batches.rows.shape, weight, dtype=torch.float64).to(batches.rows.device)

@@ -110,4 +110,4 @@ class FedADT(MixingMethod):
             weight=self.kl_weight(self.version),
             optimiser=Optimiser("sgd", self.distill_lr),
             buffers=buffers,
-        ).x
+        )

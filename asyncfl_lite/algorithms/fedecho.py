@@ -162,7 +162,7 @@ class FedEcho(FedBuff):
             weight=weight,
             optimiser=Optimiser(chosen.distill_opt, chosen.distill_lr, clip=chosen.clip),
             buffers=self.buffers,
-        ).x
+        )
         self.last_weight = float(weight[-batches.row_sizes[-1] :].mean())
         return student if torch.isfinite(student).all() else x  # 17; an overflow must not ruin the model for good
 

@@ -7,7 +7,7 @@ Classification", 2019, §4.2. FedAdam: Reddi et al., "Adaptive Federated Optimiz
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from pydantic import Field
@@ -109,7 +109,8 @@ class FedAvgM(FedAvg):
 class FedAdam(FedAvg, AdaptiveStep):
     """FedAvg with Adam on the server, without bias correction (Reddi et al. 2021, Alg. 2).
 
-    ``x ← x + η m / (√v + ε)``. KUIPER cites another method of this name, with Adam on the clients.
+    ``x ← x + η m / (√v + ε)``. v starts at 0 as in most code; the paper's analysis requires ε² or more. KUIPER cites
+    another method of this name, with Adam on the clients.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm
@@ -134,16 +135,8 @@ class FedAdam(FedAvg, AdaptiveStep):
 
         eps: float = Field(1e-3, ge=0)
         """Number added to the root of v; the paper's adaptivity τ."""
-        v0: Literal["zero", "eps_squared"] = "zero"
-        """Initial value of v: 0 as in most code, or ε² as the paper's analysis requires."""
 
     settings: Settings
-
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
-        """Start at version 0; v starts at 0 or at ε²."""
-        super().start(x0, context, **options)
-        if self.settings.v0 == "eps_squared":
-            self.square = torch.full_like(self.x, self.settings.eps**2)
 
     def step(self, mean: Tensor) -> Tensor:
         """Return the model after a step along ``m / (√v + ε)``."""

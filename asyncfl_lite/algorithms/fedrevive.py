@@ -184,7 +184,7 @@ class MultiTeacher(AFLDW):
             predictions=lambda outputs, inputs: context.class_logits(outputs),
             buffers=None if self.buffers is None else self.buffers.clone(),
             train=True,  # the student's BatchNorm uses its batches' statistics, as in the authors' code
-        ).x
+        )
         delta = student - self.x
         return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
 

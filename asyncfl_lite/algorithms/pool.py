@@ -135,13 +135,13 @@ class Pool:
         """
         num_classes = proportions.shape[-1]
         by_label, held, first = self._sorted(num_classes)
-        places = np.empty((len(proportions), count), dtype=np.int64)
-        for row, shares in zip(places, proportions.double().cpu().numpy(), strict=True):
+        indices = np.empty((len(proportions), count), dtype=np.int64)
+        for row, shares in zip(indices, proportions.double().cpu().numpy(), strict=True):
             possible = np.where(held > 0, shares, 0.0)
             possible = possible if possible.sum() > 0 else (held > 0).astype(float)
             drawn = rng.choice(num_classes, size=count, p=possible / possible.sum())
             row[:] = by_label[first[drawn] + rng.integers(held[drawn])]
-        return torch.from_numpy(places)
+        return torch.from_numpy(indices)
 
     def _sorted(self, num_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the indices sorted by label, the count of each label, and the position where each label begins."""

@@ -228,10 +228,6 @@ class SampleSet:
         return before.repeat_interleave(counts) + torch.arange(int(counts.sum()), device=indices.device)
 
 
-AdamState = tuple[Tensor, Tensor, int]
-"""Running averages of the gradient and of its square, each ``(d,)``, and the number of steps so far."""
-
-
 class Optimiser(NamedTuple):
     """Settings of an optimiser: kind, learning rate, weight decay and clipping.
 
@@ -246,18 +242,6 @@ class Optimiser(NamedTuple):
     lr: float
     weight_decay: float = 0.0
     clip: float | None = None
-
-
-class Descended(NamedTuple):
-    """The result of gradient descent: parameters and Adam's state.
-
-    Attributes:
-        x: ``(d,)`` the parameters.
-        adam: Adam's state at the end, or None for plain steps.
-    """
-
-    x: Tensor
-    adam: AdamState | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,11 +261,8 @@ class Descent:
         predictions: ``(outputs, inputs) -> (b, C)``, all predictions in a minibatch's outputs.
         buffers: ``(b,)`` running statistics, or None; training mode writes into them.
         train: whether BatchNorm and dropout act as in training.
-        adam: the state from which Adam continues; None for a fresh start.
-        skips: a function that is called with every step's loss; if it returns true, that step's gradient is replaced by
-            zero.
 
-    The request's result is a :class:`Descended`.
+    The request's result is the ``(d,)`` parameters after the last step.
     """
 
     model: VectorModel
@@ -294,14 +275,12 @@ class Descent:
     predictions: Callable[[Tensor, Tensor], Tensor] = lambda outputs, inputs: outputs
     buffers: Tensor | None = None
     train: bool = False
-    adam: AdamState | None = None
-    skips: Callable[[float], bool] | None = None
 
     @property
     def shared(self) -> Hashable:
         """Key that requests must share to be computed together with bit-identical results; None if computed alone."""
         chain = shared_chain(self.model, self.buffers)
-        if chain is None or self.skips is not None:
+        if chain is None:
             return None
         if self.train and any(type(layer) is nn.Dropout for layer in chain.vectors):
             return None
@@ -315,33 +294,29 @@ class Descent:
             kind if kind.kind == "adam" else kind._replace(lr=0.0),  # plain steps may have a learning rate per row
             (tuple(batches.sizes), tuple(batches.row_sizes)),
             tuple((table.shape[1:], table.dtype) for table in (*self.tables, *self.given)),
-            self.adam and self.adam[2],
         )
 
-    def alone(self) -> Descended:
+    def alone(self) -> Tensor:
         """Run the steps of this request only."""
         return _descend([self], Alone(self.model, self.buffers, train=self.train))[0]
 
     @classmethod
-    def together(cls, requests: Sequence[Descent]) -> list[Descended]:
+    def together(cls, requests: Sequence[Descent]) -> list[Tensor]:
         """Run the steps of all requests side by side."""
         return _descend(requests, stacked_forward(requests[0].model))
 
 
-def _descend(requests: Sequence[Descent], forward: Forward) -> list[Descended]:
+def _descend(requests: Sequence[Descent], forward: Forward) -> list[Tensor]:
     """Run the steps of G requests, one model per row of a matrix."""
-    first, step = requests[0], _Stepping(requests)
-    x, with_gradient = torch.stack([one.start for one in requests]), with_backward(forward)
+    first, x, with_gradient = requests[0], torch.stack([one.start for one in requests]), with_backward(forward)
+    step = _optimiser(requests, x)
     pool, indices = _pooled([one.batches for one in requests])
     for chosen, compared in zip(indices.split(first.batches.sizes, 1), _compared(requests), strict=True):
         inputs = pool.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
         outputs, backward = with_gradient(x, inputs)
-        loss, of_outputs = _loss_and_gradient(requests, outputs, inputs, compared)
-        gradient = backward(of_outputs)
-        if first.skips is not None and loss is not None and first.skips(float(loss)):
-            gradient = torch.zeros_like(gradient)
-        step(x, gradient)
-    return step.descended(x)
+        gradient = backward(_gradient(requests, outputs, inputs, compared))
+        step(x, gradient if first.optimiser.clip is None else clipped_to(gradient, first.optimiser.clip))
+    return [row.clone() for row in x]
 
 
 def _compared(requests: Sequence[Descent]) -> Iterator[list[Tensor]]:
@@ -374,18 +349,16 @@ def _pooled(batches: Sequence[Minibatches]) -> tuple[Tensor, Tensor]:
     return torch.cat(list(pools.values())), indices + shift[:, None]
 
 
-def _loss_and_gradient(
-    requests: Sequence[Descent], outputs: Tensor, inputs: Tensor, compared: Sequence[Tensor]
-) -> tuple[Tensor | None, Tensor]:
-    """Return all requests' losses if they are needed, and their gradient with respect to a minibatch's outputs."""
-    loss, weights, wanted = requests[0].loss, outputs.new_ones(len(requests)), requests[0].skips is not None
+def _gradient(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor, compared: Sequence[Tensor]) -> Tensor:
+    """Return the gradient of all requests' losses with respect to a minibatch's outputs."""
+    loss, weights = requests[0].loss, outputs.new_ones(len(requests))
     predictions = _predictions(requests, outputs, inputs)
     if predictions is outputs:
-        return losses_and_gradient(loss, weights, outputs, *compared, wanted=wanted)
+        return losses_and_gradient(loss, weights, outputs, *compared, wanted=False)[1]
     leaf = outputs.requires_grad_()
     predictions = _predictions(requests, leaf, inputs)
-    losses, gradient = losses_and_gradient(loss, weights, predictions.detach(), *compared, wanted=wanted)
-    return losses, torch.autograd.grad(predictions, leaf, gradient)[0]
+    _, gradient = losses_and_gradient(loss, weights, predictions.detach(), *compared, wanted=False)
+    return torch.autograd.grad(predictions, leaf, gradient)[0]
 
 
 def _predictions(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor) -> Tensor:
@@ -395,27 +368,9 @@ def _predictions(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor) -
     return outputs if all(rows is out for rows, out in zip(found, own, strict=True)) else torch.stack(found)
 
 
-class _Stepping:
-    """An optimiser that steps the models of several requests at once, one model per row of a matrix."""
-
-    def __init__(self, requests: Sequence[Descent]) -> None:
-        kind, like = requests[0].optimiser, torch.stack([one.start for one in requests])
-        self.clip, self.adam = kind.clip, None
-        if kind.kind == "sgd":
-            self.step: Step = sgd(like.new_tensor([one.optimiser.lr for one in requests])[:, None], kind.weight_decay)
-            return
-        self.step = self.adam = Adam(like, kind.lr, kind.weight_decay)
-        if requests[0].adam is not None:
-            mean, square, counts = zip(*(one.adam for one in requests), strict=True)
-            self.adam.restore((torch.stack(mean), torch.stack(square), counts[0]))
-
-    def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update the ``(G, d)`` parameters in place; gradients are clipped first if that option is set."""
-        self.step(x, gradient if self.clip is None else clipped_to(gradient, self.clip))
-
-    def descended(self, x: Tensor) -> list[Descended]:
-        """Return the results, given the final ``(G, d)`` parameters; each model is copied to a tensor of its own."""
-        if self.adam is None:
-            return [Descended(row.clone(), None) for row in x]
-        mean, square, count = self.adam.state()
-        return [Descended(row.clone(), (m, s, count)) for row, m, s in zip(x, mean, square, strict=True)]
+def _optimiser(requests: Sequence[Descent], like: Tensor) -> Step:
+    """Return an optimiser that steps the models of several requests at once, one model per row of ``like``."""
+    kind = requests[0].optimiser
+    if kind.kind == "adam":
+        return Adam(like, kind.lr, kind.weight_decay)
+    return sgd(like.new_tensor([one.optimiser.lr for one in requests])[:, None], kind.weight_decay)

@@ -121,12 +121,3 @@ class Adam:
             x.sub_(rate / unbias * mean / size)
         else:
             x.addcdiv_(mean, size, value=-rate / unbias)
-
-    def state(self) -> tuple[Tensor, Tensor, int]:
-        """Return copies of the state that :meth:`restore` loads."""
-        return self.mean.clone(), self.square.clone(), self.count
-
-    def restore(self, state: tuple[Tensor, Tensor, int]) -> None:
-        """Load a saved state, without changing it."""
-        mean, square, self.count = state
-        self.mean, self.square = mean.clone(), square.clone()

@@ -177,7 +177,7 @@ def walked(method: str, monkeypatch) -> tuple[dict, list[dict]]:
 
     def planned(job):
         work = plan(job)
-        batches = [[int(place) for place in row if place >= 0] for row in work.places]
+        batches = [[int(index) for index in row if index >= 0] for row in work.indices]
         jobs[job.sequence_no] = {"client": job.client, "duration": job.finish_time - job.dispatched_at,
                                  "batches": batches}  # fmt: skip
         return work

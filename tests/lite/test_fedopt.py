@@ -34,13 +34,6 @@ def test_fedadam_worked_path():
         torch.testing.assert_close(method.x, vector(*x), rtol=1e-7, atol=1e-10)
 
 
-def test_fedadam_can_start_at_epsilon_squared():
-    method = started("fedadam", v0="eps_squared", eps=0.01, beta1=0.0, beta2=0.5)
-    method.receive(update((0.0, 0.1)))
-    expected = 0.1 / ((0.5 * 0.01**2 + 0.5 * 0.1**2) ** 0.5 + 0.01)
-    torch.testing.assert_close(method.x, vector(1, expected), **exactly)
-
-
 def test_without_momentum_fedavgm_is_fedavg():
     methods = [
         started("fedavgm", fedavgm_beta=0.0, server_lr=1.4, buffer_size=2),

@@ -95,7 +95,6 @@ SWITCHES = {
     "fadas": {"bias_correction": False, "delay_adaptive": False, "da_rule": "min_inv"},
     "fedac": {"correction": "per_step"},
     "fedavgm": {"fedavgm_beta": 0.9},
-    "fedadam": {"v0": "zero"},
     "fedecho": {"teacher_avg": "logits", "distill_opt": "adam", "distill_unit": "epochs", "distill_q": 5},
     "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated", "t_gen": 10},
     "kuiper": {"kuiper_norm": "renorm", "t0": None, "acc": "received"},

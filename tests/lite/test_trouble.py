@@ -263,10 +263,10 @@ def test_choices_and_batches_do_not_move():
     one = Run(config(trouble={"partial": 1.0}))
     one.simulation.scheduling.start(one.simulation)
     for job in one.simulation.jobs:
-        cut = one.trainer.plan(job).places
+        cut = one.trainer.plan(job).indices
         assert len(cut) == max(1, math.ceil(3 * job.fate.share))
         job.fate = None
-        assert np.array_equal(cut, one.trainer.plan(job).places[: len(cut)])
+        assert np.array_equal(cut, one.trainer.plan(job).indices[: len(cut)])
 
 
 # the clock
