@@ -32,10 +32,6 @@ from asyncfl_lite.runs.results import Result  # noqa: E402
 from asyncfl_lite.runs.run import Run  # noqa: E402
 from asyncfl_lite.tasks import Task  # noqa: E402
 
-PRECISIONS = {
-    "float32": {},
-    "bfloat16 autocast, channels last": {"autocast": True, "channels_last": True},
-}
 TABLE_2 = {"updates": 2500, "minutes": 5}
 FEDADT = {"updates": 64_000, "minutes": 2}
 
@@ -79,22 +75,20 @@ def made(config: Config, task: Task, **changed: object) -> tuple[Run, Result, fl
 
 
 def cell(name: str, config: Config, task: Task, whole: dict[str, float], size: int) -> None:
-    """Time a run in both precisions, and print an estimate of the whole cell's time."""
-    device = torch.device(config.device)
-    for told, precision in PRECISIONS.items():
-        peak = peak_flops(device, torch.bfloat16 if precision else torch.float32, size)
-        made(config, task, **precision, rounds=1)  # the first pays for kernels and memory
-        run, result, seconds = made(config, task, **precision)
-        samples = result.updates["num_samples"].sum() * config.local_epochs
-        flop = 3 * forward_flop(run.model, run.task.input_spec) * samples
-        rate = len(result.updates) / seconds
-        minutes = whole["updates"] / rate / 60
-        print(
-            f"{name}, {told}: {rate:.3g} updates a second, {flop / seconds / peak:.1%} of a matrix product's peak "
-            f"({peak / 1e12:.3g} TFLOP/s), {minutes:.3g} minutes for {whole['updates']:,} updates "
-            f"(target {whole['minutes']})",
-            flush=True,
-        )
+    """Time a run, and print an estimate of the whole cell's time."""
+    peak = peak_flops(torch.device(config.device), torch.float32, size)
+    made(config, task, rounds=1)  # the first pays for kernels and memory
+    run, result, seconds = made(config, task)
+    samples = result.updates["num_samples"].sum() * config.local_epochs
+    flop = 3 * forward_flop(run.model, run.task.input_spec) * samples
+    rate = len(result.updates) / seconds
+    minutes = whole["updates"] / rate / 60
+    print(
+        f"{name}: {rate:.3g} updates a second, {flop / seconds / peak:.1%} of a matrix product's peak "
+        f"({peak / 1e12:.3g} TFLOP/s), {minutes:.3g} minutes for {whole['updates']:,} updates "
+        f"(target {whole['minutes']})",
+        flush=True,
+    )
 
 
 def against_bare(config: Config, task: Task) -> None:

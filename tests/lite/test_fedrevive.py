@@ -373,7 +373,7 @@ def test_adams_meta_step_is_that_of_the_authors_code(family):
     if family == "vision":
         server = phased(**settings)
     else:
-        model = VectorModel(TextTransformer(vocabulary=20, width=8, layers=1, heads=2).build((6,), 3))
+        model = VectorModel(TextTransformer(vocabulary=20, width=8, layers=1).build((6,), 3))
         server = FedRevive(**settings)
         server.start(model.flatten()[0], faked(model, spec=InputSpec((6,), 3, vocabulary=20)))
     made = server.synthesiser
@@ -628,7 +628,7 @@ def token_task():
 
 
 WORDS = {
-    "model": "text_transformer", "model_settings": {"vocabulary": 30, "width": 8, "heads": 2, "layers": 1},
+    "model": "text_transformer", "model_settings": {"vocabulary": 30, "width": 8, "layers": 1},
     "client_optimizer": "adam", "client_lr": 0.03, "partition": "iid", "alpha": None, "server_lr": 0.5, "rounds": 16, "local_epochs": 3, "local_steps": None,
 }  # fmt: skip
 
@@ -639,10 +639,10 @@ def text_run(settings, **more):
     return finished.finish(), finished
 
 
-def test_the_text_model_is_known_by_name_and_checks_its_heads():
+def test_the_text_model_is_known_by_name_and_checks_its_width():
     assert MODELS.get("text_transformer") is TextTransformer
-    with pytest.raises(ConfigError, match=r"^width: must be a multiple of heads \(3\), got 32"):
-        TextTransformer(heads=3)
+    with pytest.raises(ConfigError, match="^width: must be a multiple of 4, got 30"):
+        TextTransformer(width=30)
 
 
 def test_text_is_made_up_by_soft_prompts():
