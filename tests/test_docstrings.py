@@ -14,9 +14,9 @@ import asyncfl_lite
 import asyncfl_reproduction
 from asyncfl_lite import Config, Task, make_algorithm, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.delays import DelayLaw
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.partitions import PARTITIONS
+from asyncfl_lite.tasks.partitions import Partition
 from asyncfl_lite.testing import check_algorithm
 
 OPENED_BY_IMPORT = {"asyncfl_lite.__main__", "asyncfl_course.explore.__main__"}
@@ -25,9 +25,12 @@ WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, ch
 """What a learner calls first; each shows how."""
 SHOWN = [
     *(getattr(asyncfl_lite, name) for name in asyncfl_lite.__all__ if name != "__version__"),
-    *(registry.get(name) for registry in (ALGORITHMS, TASKS, DELAYS, PARTITIONS) for name in registry),
+    *(registry.get(name) for registry in (ALGORITHMS,) for name in registry),
+    *(task for task in map(TASKS.get, TASKS) if "folder" not in task.model_fields),
+    DelayLaw,
+    Partition,
 ]
-"""Public names, methods, tasks, delay laws and partitions: each has an example of its own."""
+"""Public names, methods, and tasks without files: each has an example of its own; delay laws and partitions have one."""
 
 
 def examples() -> list[doctest.DocTest]:
@@ -57,6 +60,6 @@ def test_what_a_learner_calls_first_has_an_example(call):
 
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.__qualname__)
 def test_every_name_that_a_learner_calls_has_an_example(shown):
-    if shown.__module__.partition(".")[0] != "asyncfl_lite":
+    if not shown.__module__.startswith(("asyncfl_lite.", "asyncfl_reproduction.")):
         pytest.skip("registered by another test")
     assert f"{shown.__module__}.{shown.__qualname__}" in {example.name for example in EXAMPLES}

@@ -11,8 +11,7 @@ import torch
 from pydantic import BeforeValidator, Field
 from torch import Tensor, nn
 
-from asyncfl_lite.base.errors import ConfigError, unknown_name
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ConfigError, needs, unknown_name
 from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.vectors import VectorModel
 

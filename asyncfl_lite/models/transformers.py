@@ -31,8 +31,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError, needs
 from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
 from asyncfl_lite.models.text import HEADS
 from asyncfl_lite.models.vectors import Frozen, hide_frozen

@@ -26,7 +26,7 @@ from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.tasks.partitions.base import label_counts
+from asyncfl_lite.tasks.partitions import label_counts
 
 IN_FLIGHT, UPDATES = 100, 20_000
 """Clients in flight and updates in the simulation of staleness, with 1,000 clients."""
@@ -136,7 +136,7 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
     """Return how far the proxies in a finished run of FedRevive diverge from the true class proportions (Table 2).
 
     Returns:
-        One row for each client that was probed ``t_est`` times: ``client``, ``proxy``, ``uniform``; the latter two are
+        One row for each client that was probed twice: ``client``, ``proxy``, ``uniform``; the latter two are
         the KL divergences, in nats, of its true class proportions from its proxy and from equal shares.
 
     Raises:

@@ -16,7 +16,7 @@ import seaborn as sns
 from matplotlib.colors import to_hex
 
 from asyncfl_lite import plots
-from asyncfl_lite.tasks.images.packaged import digits_images, split
+from asyncfl_lite.tasks.images.base import digits_images, split
 
 HERE = Path(__file__).parent
 METHODS = ("fedbuff", "fedasync", "fedecho", "kuiper", "fedadt", "fedrevive", "afl_dw")

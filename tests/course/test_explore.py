@@ -19,8 +19,8 @@ from asyncfl_lite import Config, Task
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import deal_out
-from asyncfl_lite.tasks.images.glyphs import Glyphs
 from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
+from asyncfl_reproduction.standins.glyphs import Glyphs
 
 LABELS = torch.arange(600) % 5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from asyncfl_lite.tasks.images.augment import CropAndFlip
+from asyncfl_lite.tasks.images.base import CropAndFlip
 
 
 def generator(seed: int = 0) -> torch.Generator:

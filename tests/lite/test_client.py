@@ -19,8 +19,7 @@ from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.stacked import Alone, chain_of, stacked_forward
 from asyncfl_lite.models.steps import Adam, with_backward
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.jobs import Job, Midway
-from asyncfl_lite.simulator.update import ON_REQUEST
+from asyncfl_lite.simulator.jobs import ON_REQUEST, Job, Midway
 from asyncfl_lite.tasks import Task
 
 OPTIMISERS = {

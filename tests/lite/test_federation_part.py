@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-import asyncfl_lite.tasks.partitions.part
-import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks import TASKS

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.tasks.images.femnist import FEMNIST
+from asyncfl_lite.tasks.images.files import FEMNIST
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
 RNG = np.random.default_rng
@@ -84,8 +84,8 @@ def test_the_parquet_copy_of_femnist(tmp_path, monkeypatch):
     table = parquet.Dataset.from_dict({**rows, "hsf_id": [0] * 20, "character": list(range(20))}, features=features)
     (tmp_path / "femnist/data").mkdir(parents=True)
     table.to_parquet(tmp_path / "femnist/data/train-00000-of-00001.parquet")
-    task = FEMNIST(folder=str(tmp_path), test_share=0.2).load()
-    assert len(task.labels) == 16 and len(task.test_labels) == 4
+    task = FEMNIST(folder=str(tmp_path)).load()
+    assert len(task.labels) == 17 and len(task.test_labels) == 3
     assert sorted(task.labels.tolist() + task.test_labels.tolist()) == list(range(20))
     assert task.owners.tolist() == [label // 5 for label in task.labels.tolist()]
     some = FEMNIST(folder=str(tmp_path), writers=2).load()

@@ -20,9 +20,18 @@ from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.transformers import CausalLM
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.tasks.generation.base import GenerationTask, LanguageTokens, final_number, generation_task
-from asyncfl_lite.tasks.generation.gsm8k import GSM8K, MathInstruct, checkpoint_tokens, read_gsm8k
-from asyncfl_lite.tasks.generation.modmath import KINDS, ModMath, characters, every_problem, sums
-from asyncfl_lite.tasks.text.sequences import IGNORED
+from asyncfl_lite.tasks.generation.maths import (
+    GSM8K,
+    KINDS,
+    MathInstruct,
+    ModMath,
+    characters,
+    checkpoint_tokens,
+    every_problem,
+    read_gsm8k,
+    sums,
+)
+from asyncfl_lite.tasks.text.base import IGNORED
 
 RNG = np.random.default_rng
 SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()

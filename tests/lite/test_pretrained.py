@@ -17,8 +17,8 @@ from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.transformers import PACKAGED, T5, Bert, CausalLM, checkpoint_place
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.tasks.generation.base import final_number
-from asyncfl_lite.tasks.generation.gsm8k import GSM8K
-from asyncfl_lite.tasks.text.mrpc import MRPC
+from asyncfl_lite.tasks.generation.maths import GSM8K
+from asyncfl_lite.tasks.text.files import MRPC
 
 TEXTS = InputSpec((10,), 4, vocabulary=30)
 SMALL = {"width": 16, "layers": 3}

@@ -28,16 +28,13 @@ from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.text import bags, base, characters, prose, standins
-from asyncfl_lite.tasks.text.bags import Topics20Bags
-from asyncfl_lite.tasks.text.base import trained_tokeniser
-from asyncfl_lite.tasks.text.characters import PydocChars, Shakespeare, roles_of
-from asyncfl_lite.tasks.text.mrpc import MRPC
-from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20, without_footer, without_header, without_quotes
-from asyncfl_lite.tasks.text.sentences import SLOTS, sentence_pairs
-from asyncfl_lite.tasks.text.sequences import IGNORED, SequenceTask
-from asyncfl_lite.tasks.text.standins import Pairs, PydocTopics, Topics20
-from asyncfl_lite.tasks.text.unlabelled import thinned, written
+from asyncfl_lite.tasks.text import base, prose
+from asyncfl_lite.tasks.text import files as real
+from asyncfl_lite.tasks.text.base import IGNORED, SequenceTask, thinned, trained_tokeniser, written
+from asyncfl_lite.tasks.text.files import MRPC, Newsgroups20, Shakespeare, roles_of, without_header, without_quotes
+from asyncfl_lite.tasks.text.prose import SLOTS, PydocTopics, sentence_pairs
+from asyncfl_reproduction.standins import text as standins
+from asyncfl_reproduction.standins.text import Pairs, PydocChars, Topics20, Topics20Bags
 
 RNG = np.random.default_rng
 SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()
@@ -287,7 +284,7 @@ FEW = {"samples": 300, "test_samples": 100}
 
 @pytest.mark.parametrize("source", [PydocTopics(), Pairs(**FEW), Topics20(**FEW), Topics20Bags(**FEW), PydocChars()])
 def test_synthetic_texts_imitate_training_texts(source, monkeypatch):
-    for module in (base, standins, characters, bags):
+    for module in (base, standins, real):
         monkeypatch.setattr(module, "written", lambda inputs, count, rng, order=1: inputs[:count])
     task = source.load()
     assert torch.equal(task.unlabelled_set("synthetic", 40, RNG(0)), task.samples[0][:40])
@@ -338,40 +335,41 @@ def write_mrpc(root: Path, train: int = 40, test: int = 12) -> Path:
 
 def test_mrpc_from_files(tmp_path, monkeypatch):
     write_mrpc(tmp_path)
-    task = MRPC(folder=str(tmp_path), evaluation="test", length=33, vocabulary=200).load()
-    assert task.inputs.shape == (40, 32) and task.labels.sum() == 26 and len(task.test_labels) == 12
-    texts = [task.decode(row) for row in task.inputs]
+    task = MRPC(folder=str(tmp_path / "MRPC"), length=33, vocabulary=200).load()
+    assert task.inputs.shape == (36, 32) and len(task.test_labels) == 4
+    assert task.labels.sum() + task.test_labels.sum() == 26
+    texts = [task.decode(row) for row in torch.cat([task.inputs, task.test_inputs])]
     assert any('he said "no". train 0[SEP] she \'agreed" to it train 0[SEP]' in text for text in texts)
-    split = MRPC(folder=str(tmp_path / "MRPC"), length=33, vocabulary=200).load()
-    assert (len(split.labels), len(split.test_labels)) == (36, 4)
-    assert {split.decode(row) for row in torch.cat([split.inputs, split.test_inputs])} == set(texts)
-    natural = {split.decode(row) for row in split.unlabelled_set("natural", 12, RNG(0))}
+    assert len(set(texts)) == 40
+    natural = {task.decode(row) for row in task.unlabelled_set("natural", 12, RNG(0))}
     assert len(natural) == 12 and all("test" in text for text in natural)
     monkeypatch.setenv(files.VARIABLE, str(tmp_path))
-    assert torch.equal(MRPC(length=33, vocabulary=200).load().inputs, split.inputs)
-    assert split.class_names == ("different", "same") and not split.stands_in_for
+    assert torch.equal(MRPC(length=33, vocabulary=200).load().inputs, task.inputs)
+    assert task.class_names == ("different", "same") and not task.stands_in_for
 
 
 def test_mrpc_is_fetched_only_when_asked(tmp_path, monkeypatch):
     asked = []
 
-    def load_dataset(*names):
-        asked.append(names)
-        rows = {name: {"sentence1": [f"{name} {k}" for k in range(count)], "sentence2": [f"so {k}" for k in range(count)],
-                       "label": [k % 2 for k in range(count)]}
-                for name, count in (("train", 20), ("validation", 6), ("test", 8))}  # fmt: skip
-        return {name: datasets.Dataset.from_dict(part) for name, part in rows.items()}
+    def load_dataset(*names, split):
+        asked.append((*names, split))
+        some = range({"train": 20, "validation": 6, "test": 8}[split])
+        columns = {"sentence1": [f"{split} {k}" for k in some], "sentence2": [f"so {k}" for k in some]}
+        return datasets.Dataset.from_dict({**columns, "label": [k % 2 for k in some]})
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     with pytest.raises(DataError):
         MRPC(folder=str(tmp_path)).load()
     assert not asked
     task = MRPC(folder=str(tmp_path), download=True, length=20, vocabulary=200).load()
-    assert asked == [("nyu-mll/glue", "mrpc")] and (len(task.labels), len(task.test_labels)) == (20, 6)
+    assert {names[:2] for names in asked} == {("nyu-mll/glue", "mrpc")} and (
+        len(task.labels),
+        len(task.test_labels),
+    ) == (20, 6)
     assert task.decode(task.inputs[3]) == "train 3[SEP] so 3[SEP]"
     write_mrpc(tmp_path)  # what is there already is not fetched
     assert len(MRPC(folder=str(tmp_path), download=True, vocabulary=200).load().labels) == 36
-    assert len(asked) == 1
+    assert len(asked) == 3
 
 
 GROUPS = ("rec.autos", "sci.space")
@@ -431,10 +429,7 @@ def test_newsgroups_from_files(tmp_path, write, monkeypatch):
     assert (len(task.labels), len(task.test_labels), task.class_names) == (24, 10, GROUPS)
     shown = {task.decode(row) for row in task.inputs}
     assert shown == {f"own words {number} of train -- signed[SEP]" for number in range(12)}
-    bare = Newsgroups20(**small, remove=("headers", "footers", "quotes"), samples=20).load()
-    assert bare.labels.bincount().tolist() == [10, 10] and bare.decode(bare.inputs[0]).endswith("of train[SEP]")
-    whole = Newsgroups20(**{**small, "length": 60}, remove=()).load()
-    assert all(GROUPS[label] in whole.decode(row) for row, label in zip(whole.inputs, whole.labels, strict=True))
+    assert Newsgroups20(**small, samples=20).load().labels.bincount().tolist() == [10, 10]
     assert task.labels.tolist() == [0] * 12 + [1] * 12
     monkeypatch.setattr(base, "thinned", lambda inputs, count, rng, **_: inputs[:count])
     assert torch.equal(task.unlabelled_set("natural", 5, RNG(0)), task.inputs[:5])  # of training posts
@@ -450,7 +445,6 @@ def test_posts_are_cut_by_scikit_learns_rules(lines):
     post = "\n".join([*lines, "end"])
     assert without_header(post) == scikit.strip_newsgroup_header(post)
     assert without_quotes(post) == scikit.strip_newsgroup_quoting(post)
-    assert without_footer(post) == scikit.strip_newsgroup_footer(post)
 
 
 def test_newsgroups_that_cannot_be_fetched_or_lack_a_file_are_one_line(tmp_path, monkeypatch):
@@ -502,8 +496,8 @@ def test_shakespeare_from_a_file(tmp_path):
 
 @needs("MRPC")
 def test_the_real_mrpc():
-    task = MRPC(folder=str(SHARED), evaluation="test").load()
-    assert task.labels.bincount().tolist() == [1323, 2753] and task.test_labels.bincount().tolist() == [578, 1147]
+    task = MRPC(folder=str(SHARED)).load()
+    assert (task.labels.bincount() + task.test_labels.bincount()).tolist() == [1323, 2753]
     assert (task.inputs[:, -1] != 0).float().mean() < 0.01  # next to no pair is cut
     paper = MRPC(folder=str(SHARED), length=40).load()
     assert (len(paper.labels), len(paper.test_labels)) == (3668, 408)

@@ -18,11 +18,17 @@ from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.vectors import Frozen, VectorModel
 from asyncfl_lite.models.video import ResNet3d
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.tasks.video import clips as decoding
 from asyncfl_lite.tasks.video import motion
-from asyncfl_lite.tasks.video import videos as files_of
-from asyncfl_lite.tasks.video.clips import KINETICS_MEAN, KINETICS_STD, decode_clip
-from asyncfl_lite.tasks.video.videos import HMDB51, UCF101, Kinetics, MovingDigits
+from asyncfl_lite.tasks.video import videos as decoding
+from asyncfl_lite.tasks.video.motion import MovingDigits
+from asyncfl_lite.tasks.video.videos import (
+    HMDB51,
+    KINETICS_MEAN,
+    KINETICS_STD,
+    UCF101,
+    Kinetics,
+    decode_clip,
+)
 
 RNG = np.random.default_rng
 SMALL = {"task": "movingdigits", "model": "resnet3d", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
@@ -226,20 +232,6 @@ def test_clips_are_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypa
     assert len(decoded) == 11
 
 
-@pytest.mark.filterwarnings("ignore:.*skipped")
-def test_precision_and_fewer_clips(tmp_path):
-    ucf(tmp_path)
-    whole = UCF101(folder=str(tmp_path), side=16, frames=4).load()
-    half = UCF101(folder=str(tmp_path), side=16, frames=4, precision="float16").load()
-    assert half.inputs.dtype == torch.float16
-    torch.testing.assert_close(half.inputs.float(), whole.inputs, rtol=1e-3, atol=1e-3)
-    clips = [decoding.Clip(str(index), index % 2) for index in range(6)]
-    from asyncfl_lite.tasks.video.videos import first_of_each
-
-    assert [clip.path for clip in first_of_each(clips, 2)] == ["0", "1", "2", "3"]
-    assert first_of_each(clips, None) == clips
-
-
 def test_many_unreadable_clips_get_few_warnings(tmp_path):
     place = ucf(tmp_path)
     rows = [f"YoYo/{number}.avi 2" for number in range(15)]
@@ -285,23 +277,21 @@ def test_a_cache_that_cannot_be_written_is_one_line(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*skipped")
 @pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
-@pytest.mark.parametrize("precision", ["float32", "float16"])
-def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, precision, monkeypatch):
+def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, monkeypatch):
     ucf(tmp_path)
-    task = UCF101(folder=str(tmp_path), side=20, frames=5, precision=precision).load()
+    task = UCF101(folder=str(tmp_path), side=20, frames=5).load()
     one, again, other = (task.unlabelled_set(name, 7, RNG(seed)) for seed in (0, 0, 1))
     assert one.shape == (7, 3, 5, 20, 20) and one.dtype == task.inputs.dtype
     assert torch.isfinite(one).all() and torch.equal(one, again)
     assert name == "natural" or not torch.equal(one, other)  # clips of one grey each are alike, zoomed or not
-    monkeypatch.setattr(files_of, "replayed", lambda clips, count, rng: clips[:count])
+    monkeypatch.setattr(decoding, "replayed", lambda clips, count, rng: clips[:count])
     assert torch.equal(task.unlabelled_set("natural", 2, RNG(0)), task.inputs[:2])  # of training clips
 
 
 @pytest.mark.filterwarnings("ignore:.*skipped")
 def test_a_run_on_video_files(tmp_path):
-    """In half precision too: the network takes clips of any."""
     ucf(tmp_path)
-    given = {"folder": str(tmp_path), "side": 16, "frames": 4, "precision": "float16"}
+    given = {"folder": str(tmp_path), "side": 16, "frames": 4}
     config = Config(task="ucf101", setup="ours", task_settings=given, model="resnet3d", model_settings={"blocks": (1,)}, clients=2,
                     concurrency=1, buffer_size=1, rounds=2, partition="iid", batch_size=2)  # fmt: skip
     result = run(config)

@@ -10,8 +10,6 @@ import pandas as pd
 import pytest
 from asked import Asked
 
-import asyncfl_lite.tasks.partitions.part
-import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
 from asyncfl_reproduction.claims import kuiper
 from asyncfl_reproduction.claims.kuiper import (
     KUIPER,

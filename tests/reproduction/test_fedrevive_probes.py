@@ -13,7 +13,6 @@ import torch
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.measure import fedrevive as probes
 

@@ -1,11 +1,3 @@
-"""Image tasks: real data from Python packages or from files in their official formats, and stand-ins."""
+"""Image tasks: real data from Python packages, or from files in their official formats."""
 
-from asyncfl_lite.tasks.images import (  # noqa: F401 - they register
-    cifar10_jpeg,
-    femnist,
-    glyphs,
-    overlaid,
-    packaged,
-    torchvision_images,
-    writers,
-)
+from asyncfl_lite.tasks.images import base, files  # noqa: F401 - they register

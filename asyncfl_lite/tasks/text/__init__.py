@@ -1,3 +1,3 @@
-"""Text tasks that classify documents or predict characters, from real files or as stand-ins."""
+"""Text tasks that classify documents or predict characters."""
 
-from asyncfl_lite.tasks.text import bags, characters, mrpc, newsgroups20, newsgroups20_vectors, snippets, standins  # noqa: F401 - register
+from asyncfl_lite.tasks.text import files, prose  # noqa: F401 - they register

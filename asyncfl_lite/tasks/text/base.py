@@ -1,4 +1,4 @@
-"""The common part of text classification tasks: tokenisers, and a function that makes a task from texts.
+"""The common part of text tasks: tokenisers, unlabelled sets, and tasks with one label or one per token.
 
 A text is a string, or several that belong together, such as the two sentences of a pair. Its token ids are
 ``sentence [SEP] …``, cut or padded to one length. Models add the prediction token before it (``[CLS]`` in FedRevive
@@ -20,20 +20,18 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.base import files
-from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.errors import DataError, ResultError, needs, reason
 from asyncfl_lite.base.files import sealed, unsealed, write_atomically
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.transformers import TokenIds, checkpoint_tokens
-from asyncfl_lite.tasks.images.unlabelled import turns
+from asyncfl_lite.tasks.images.unlabelled import sample, turns
 from asyncfl_lite.tasks.task import Task, TaskSource
-from asyncfl_lite.tasks.text.unlabelled import thinned, written
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+
 Text = tuple[str, ...]
 """One sentence or passage, or several that belong together."""
-
 SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
 """The first tokens of the package's own tokenisers; their ids are the defaults of :class:`TokenIds`."""
 
@@ -118,6 +116,22 @@ def pretrained_tokeniser(checkpoint: str, download: bool) -> Tokeniser:
     model.no_truncation()
     model.no_padding()
     return Tokeniser(model, ids)
+
+
+def fetched(repository: str, part: str, *keys: str, config: str | None = None) -> list[tuple[Any, ...]]:
+    """Read columns of a data set on the Hugging Face hub, downloaded through `datasets` on first use.
+
+    Raises:
+        DataError: when the data set cannot be fetched.
+    """
+    with needs("text", "downloading this data set"):
+        import datasets
+
+    try:
+        table = datasets.load_dataset(repository, config, split=part)
+    except (OSError, ValueError) as error:
+        raise DataError(f"download: {repository} cannot be fetched ({reason(error)})") from None
+    return list(zip(*(table[key] for key in keys), strict=True))
 
 
 @dataclass(frozen=True)
@@ -209,3 +223,142 @@ def text_task(
         decode=tokeniser.decode,
         **about,
     )
+
+
+IGNORED = -100
+"""Label of positions at which nothing is predicted."""
+
+
+@dataclass(frozen=True)
+class SequenceTask(Task):
+    """A task in which models predict one of C classes at each of L positions: ``(n, L, C)`` logits, ``(n, L)`` labels.
+
+    A batch's predictions are the rows at the positions that :meth:`counted` selects, sample after sample. This
+    selection depends only on the inputs, so it works for unlabelled sets too. Labels are ``IGNORED`` at all other
+    positions and nowhere else, which is checked here. So ``predictions(outputs, inputs)`` and ``answers(labels)`` of a
+    labelled batch have the same m rows in the same order. A subclass with another rule overrides :meth:`counted`.
+
+    Attributes:
+        inputs: ``(n, L)`` int64 token ids.
+        labels: ``(n, L)`` int64 in [0, C), or ``IGNORED``.
+        padding: token id that fills up a sequence, or None if all sequences are full.
+        decode: function from one sequence's ``(L,)`` token ids to text, or None.
+
+    Raises:
+        DataError: when labels do not fit :meth:`counted`.
+    """
+
+    padding: int | None = None
+    decode: Callable[[Tensor], str] | None = None
+
+    def __post_init__(self) -> None:
+        for what, inputs, labels in (
+            ("labels", self.inputs, self.labels),
+            ("test_labels", self.test_inputs, self.test_labels),
+        ):
+            if labels.shape != inputs.shape[:2]:
+                raise DataError(
+                    f"{what}: must be one per token, {tuple(inputs.shape[:2])}, got shape {tuple(labels.shape)}"
+                )
+            if not torch.equal(labels != IGNORED, self.counted(inputs)):
+                raise DataError(f"{what}: must be {IGNORED} exactly where nothing is predicted")
+
+    def counted(self, inputs: Tensor) -> Tensor:
+        """Return an ``(n, L)`` boolean mask of the tokens whose predictions count: all but padding.
+
+        If ``inputs`` are ``(n, L, E)`` embeddings, nothing is padding.
+        """
+        if self.padding is None or inputs.is_floating_point():
+            return torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
+        return inputs != self.padding
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return each sample's mean cross-entropy over its labelled positions: ``(n,)`` nats per token."""
+        right = outputs.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0]
+        return -_mean_where(labels != IGNORED, right)
+
+    def hits(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return ``(n,)`` accuracies: the share of labelled positions at which the most likely token is right."""
+        return _mean_where(labels != IGNORED, (outputs.argmax(-1) == labels).to(outputs.dtype))
+
+    def predictions(self, outputs: Tensor, inputs: Tensor) -> Tensor:
+        """Return the ``(m, C)`` logits at the :meth:`counted` positions, sample by sample."""
+        return outputs[self.counted(inputs)]
+
+    def prediction_counts(self, inputs: Tensor) -> Tensor:
+        """Return ``(n,)`` int64: the number of positions at which something is predicted."""
+        return self.counted(inputs).sum(-1)
+
+    def answers(self, labels: Tensor) -> Tensor:
+        """Return the ``(m,)`` correct labels for :meth:`predictions`."""
+        return labels[labels != IGNORED]
+
+    def class_logits(self, outputs: Tensor) -> Tensor:
+        """Return the ``(n, C)`` logits at the last position."""
+        return outputs[:, -1]
+
+    def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:
+        """Return the scores on the test set, with ``perplexity`` = exp(loss) if that is the metric."""
+        scores = super().evaluate(predict, batch_size)
+        if self.metric == "perplexity":
+            scores["perplexity"] = torch.tensor(scores["loss"], dtype=torch.float64).exp().item()  # inf, not an error
+        return scores
+
+
+def _mean_where(mask: Tensor, values: Tensor) -> Tensor:
+    """Return ``(n,)`` row means of the values that ``mask`` selects; 0 for rows without any."""
+    return (values * mask).sum(-1) / mask.sum(-1).clamp(min=1)
+
+
+def thinned(
+    inputs: Tensor,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    padding: int,
+    keep: tuple[int, ...] = (),
+    share: float = 0.3,
+) -> Tensor:
+    """Draw random texts and remove tokens from them at random; the tokens that stay close the gaps.
+
+    Args:
+        inputs: ``(n, L)`` whole texts.
+        count: number of texts; none is used again before all the others have been.
+        rng: the server's stream.
+        padding: token that fills up a text.
+        keep: tokens that always stay, such as separators.
+        share: probability that any other token is removed.
+    """
+    chosen = sample(inputs, count, rng)
+    gone = torch.from_numpy(rng.random(chosen.shape) < share) & ~torch.isin(chosen, torch.tensor(keep))
+    order = gone.long().argsort(dim=1, stable=True)
+    return chosen.masked_fill(gone, padding).gather(1, order)
+
+
+def written(inputs: Tensor, count: int, rng: np.random.Generator, order: int = 1) -> Tensor:
+    """Generate texts by a Markov chain: each token follows the ``order`` tokens before it as often as in ``inputs``.
+
+    No table of frequencies is built: the next token is the one that followed a random occurrence of the tokens before
+    it. If they never had a follower, the chain goes on from a random occurrence of any tokens.
+
+    Args:
+        inputs: ``(n, L)`` texts to imitate, L > ``order``.
+        count: number of texts.
+        rng: the server's stream.
+        order: number of tokens on which the next one depends.
+    """
+    texts = inputs.numpy()
+    size = int(texts.max()) + 1
+    windows = np.lib.stride_tricks.sliding_window_view(texts, order + 1, axis=1).reshape(-1, order + 1)
+    weights = size ** np.arange(order, dtype=np.int64)
+    contexts = windows[:, :-1] @ weights
+    places = np.argsort(contexts, kind="stable")
+    contexts, followers = contexts[places], windows[places, -1]
+    made = np.empty((count, texts.shape[1]), dtype=np.int64)
+    made[:, :order] = texts[rng.integers(len(texts), size=count), :order]
+    for place in range(order, texts.shape[1]):
+        now = made[:, place - order : place] @ weights
+        low, high = np.searchsorted(contexts, now, "left"), np.searchsorted(contexts, now, "right")
+        low, high = np.where(low == high, 0, low), np.where(low == high, len(contexts), high)
+        made[:, place] = followers[rng.integers(low, high)]
+    return torch.from_numpy(made)

@@ -1,3 +1,3 @@
 """Video tasks: video files with their official splits, and moving digits."""
 
-from asyncfl_lite.tasks.video import frames, motion, videos  # noqa: F401 - they register
+from asyncfl_lite.tasks.video import motion, videos  # noqa: F401 - they register

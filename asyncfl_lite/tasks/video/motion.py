@@ -12,14 +12,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.images.image_task import Labelled
-from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
-from asyncfl_lite.tasks.images.parts import WORLDS, Parts, Split
+from asyncfl_lite.tasks.images.base import WORLDS, Labelled, Parts, Split, digits_images, mnist_images
 from asyncfl_lite.tasks.images.unlabelled import resize, sample, strokes, warped
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
 
+FRAMES = 8
+"""Number of frames in which a digit of :class:`MovingDigits` moves."""
 STRAIGHT = {"right": (1, 0), "left": (-1, 0), "down": (0, 1), "up": (0, -1)}
 DIAGONAL = {"down right": (1, 1), "up left": (-1, -1), "down left": (-1, 1), "up right": (1, -1)}
 
@@ -89,7 +88,7 @@ def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     made = []
     for clip, size, top, left, mirror, back in zip(chosen, sizes, tops, lefts, mirrored, backwards, strict=True):
         part = clip[:, :, top : top + size, left : left + size].transpose(0, 1)
-        part = resize(part.float(), side).to(clip.dtype).transpose(0, 1)
+        part = resize(part, side).transpose(0, 1)
         made.append(part.flip([axis for axis, flip in ((1, back), (3, mirror)) if flip]))
     return torch.stack(made)
 
@@ -106,8 +105,8 @@ class MovingDigits(TaskSource):
     ((1, 8, 16, 16), 40, 80, 800)
     """
 
+    name: ClassVar[str] = "movingdigits"
     title: ClassVar[str] = "movingdigits"
-    later: ClassVar[frozenset[str]] = frozenset({"split"})
 
     classes: Literal["federated", "teachers"] = "federated"
     """Set of 40 classes: the clients' (right, left, down or up), or those for pre-training (diagonal motion)."""
@@ -116,8 +115,11 @@ class MovingDigits(TaskSource):
     test_clips: int = Field(800, ge=40)
     """Number of test clips, equally many per class, of digits that no training clip shows."""
 
+    frames: int = Field(FRAMES, ge=1, le=FRAMES)
+    """Number of frames that are kept, from the middles of equal parts of a clip, as in tasks with real videos. A single
+    frame shows no direction."""
     split: Split = "fixed"
-    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.parts.Split`. Either way, the digits for test
+    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.base.Split`. Either way, the digits for test
     clips and those for pre-training are taken from the same sets for all seeds."""
 
     def load(self) -> Task:
@@ -157,12 +159,13 @@ class MovingDigits(TaskSource):
     def _task(self, train: Labelled, test: Labelled, unlabelled: Tensor, validation: Labelled | None = None) -> Task:
         """Return the task of these clips; ``unlabelled`` holds the digits of the natural set."""
         mean, std = train[0].mean(), train[0].std()
+        kept = ((np.arange(self.frames) + 0.5) * FRAMES / self.frames).astype(int)
 
         def normalise(clips: Tensor) -> Tensor:
-            return (clips - mean) / std
+            return ((clips - mean) / std)[:, :, kept].contiguous()
 
         return Task(
-            name="movingdigits",
+            name=self.name,
             inputs=normalise(train[0]),
             labels=train[1],
             test_inputs=normalise(test[0]),
@@ -171,9 +174,9 @@ class MovingDigits(TaskSource):
             num_classes=10 * len(self._ways),
             source="made of UCI optical recognition of handwritten digits, shipped by scikit-learn",
             unlabelled={
-                "cross": lambda n, rng: normalise(any_way(resize(mnist_images()[0], 8), n, 8, rng)),
-                "natural": lambda n, rng: normalise(warped_moving(unlabelled, n, 8, rng)),
-                "synthetic": lambda n, rng: normalise(strokes_moving(8, n, 8, rng)),
+                "cross": lambda n, rng: normalise(any_way(resize(mnist_images()[0], 8), n, FRAMES, rng)),
+                "natural": lambda n, rng: normalise(warped_moving(unlabelled, n, FRAMES, rng)),
+                "synthetic": lambda n, rng: normalise(strokes_moving(8, n, FRAMES, rng)),
             },
             class_names=tuple(f"{digit} {way}" for digit in range(10) for way in self._ways),
             licence="CC BY 4.0",
@@ -193,7 +196,7 @@ class MovingDigits(TaskSource):
         of_digit = [np.flatnonzero(labels == digit) for digit in range(10)]
         places = np.array([rng.choice(of_digit[digit]) for digit in classes // len(ways)])
         steps = ways[classes % len(ways)] * speeds(count, 8, rng)[:, None]
-        return moving(images[torch.from_numpy(places)], steps, 8, rng), torch.from_numpy(classes)
+        return moving(images[torch.from_numpy(places)], steps, FRAMES, rng), torch.from_numpy(classes)
 
 
 def _split(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

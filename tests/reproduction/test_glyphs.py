@@ -1,0 +1,192 @@
+"""Shapes of a generator: what knobs do, worlds by seed, and runs of several worlds in company."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from asyncfl_lite import Config, Task, run, run_many, schedule
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.clients.training import Cohort
+from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import TABLES, data_of
+from asyncfl_reproduction.standins.glyphs import Glyphs, Glyphs50
+
+RNG = np.random.default_rng
+FEW = {"samples": 400, "test_samples": 100, "worlds": 4}
+SMALL = {
+    "task": "glyphs", "task_settings": FEW, "clients": 10, "concurrency": 5, "rounds": 6, "local_steps": 4,
+    "eval_every": 2, "client_lr": 0.1,
+}  # fmt: skip
+
+
+def test_a_world_is_the_same_again_and_another_one_is_not():
+    task = Glyphs(**FEW).load()
+    assert task.input_shape == (1, 12, 12) and task.num_classes == 10 and task.class_names[3] == "3"
+    assert task.samples[1].bincount().tolist() == [40] * 10 and task.test_labels.bincount().tolist() == [10] * 10
+    first, second = task.of_run(1), Glyphs(**FEW).load().of_run(1)
+    for name in ("test_inputs", "test_labels"):
+        assert torch.equal(getattr(first, name), getattr(second, name))
+    assert all(map(torch.equal, first.samples, second.samples))
+    worlds = torch.stack([task.of_run(seed).samples[0].mean(0) for seed in range(4)])
+    assert torch.pdist(worlds.flatten(1)).min() > 0.5
+    assert task.of_run(5) is task.of_run(1) and task.of_run(0) is task  # four worlds in all
+    assert all(float(world.samples[0].mean()) == pytest.approx(0, abs=1e-4) for world in map(task.of_run, range(4)))
+
+
+def test_worlds_share_tensors_and_a_run_gets_its_own_places():
+    task = Glyphs(**FEW).load()
+    configs = [Config(**SMALL, seed=seed) for seed in (0, 2, 6)]
+    others = [task.of_run(config.seed) for config in configs]
+    assert all(other.inputs is task.inputs and other.labels is task.labels for other in others)
+    dealt = [np.concatenate(deal_out(config, other)) for config, other in zip(configs, others, strict=True)]
+    for places, world in zip(dealt, (0, 2, 2), strict=True):
+        assert np.array_equal(np.sort(places), np.arange(400 * world, 400 * (world + 1)))
+    assert not np.array_equal(dealt[1], dealt[2])  # the same world, another partition
+    assert not task.inputs[400:800].any()  # that of seed 1: nobody has asked for it
+
+
+def test_the_servers_own_samples_are_of_its_world_and_no_clients():
+    config = Config(**{**SMALL, "algorithm": "fedadt", "seed": 3})
+    task = load_task(config.task_settings).of_run(3)
+    own, dealt = servers_own(config, task), np.concatenate(deal_out(config, task))
+    assert len(own) and np.array_equal(np.sort(np.concatenate([own, dealt])), np.arange(1200, 1600))
+
+
+def test_any_other_task_is_the_same_for_all_seeds():
+    points = torch.randn(20, 3)
+    task = Task.from_tensors(points, torch.arange(20) % 2, points, torch.arange(20) % 2)
+    assert task.of_run(0) is task and task.of_run(7) is task and task.places is None
+    assert task.samples[0] is task.inputs and task.samples[1] is task.labels
+    assert np.array_equal(task.own_places, np.arange(20))
+
+
+def test_a_run_is_tested_in_its_own_world():
+    results = run_many([Config(**{**SMALL, "client_lr": 0.0, "seed": seed}) for seed in (0, 1)])
+    at_home = Run(Config(**{**SMALL, "seed": 1}))
+    assert at_home.task.test_inputs is load_task(at_home.config.task_settings).of_run(1).test_inputs
+    assert at_home.evaluate()["loss"] == pytest.approx(results[1].curve["loss"].iloc[0], abs=1e-6)
+    assert results[0].curve["loss"].iloc[0] != results[1].curve["loss"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"algorithm": "fedecho", "settings": {"distill_samples": 40, "distill_set": "noise"}}], ids=str
+)
+def test_runs_of_different_worlds_share_cohorts_and_have_the_bits_they_have_alone(monkeypatch, more):
+    configs = [Config(**{**SMALL, **more, "seed": seed}) for seed in range(4)]
+    alone = [run(config) for config in configs]
+    sizes = []
+
+    class Watched(Cohort):
+        def __init__(self, model, data, training, works, **ways):
+            sizes.append(len(works))
+            super().__init__(model, data, training, works, **ways)
+
+    monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
+    for one, other in zip(alone, run_many(configs), strict=True):
+        assert torch.equal(one.x, other.x) and one.summary == other.summary
+        for table in TABLES:
+            pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), check_exact=True)
+    assert max(sizes) == 20  # five jobs of each
+
+
+def test_bits_do_not_depend_on_which_worlds_were_drawn_before():
+    """Noise, for one, has the inputs' mean and spread: the world's own, and not those of whatever is there."""
+    settings = Glyphs(**FEW)
+    asked, fresh = settings.load(), settings.load()
+    for seed in range(4):
+        asked.of_run(seed)
+    one, other = asked.of_run(2), fresh.of_run(2)
+    assert one.input_spec == other.input_spec and data_of(Config(), one) == data_of(Config(), other)
+    drawn = [task.unlabelled_set("noise", 20, RNG(0)) for task in (one, other)]
+    assert torch.equal(*drawn) and data_of(Config(), one) != data_of(Config(), asked.of_run(1))
+
+
+@pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
+def test_unlabelled_sets_are_of_the_world_and_spoiled_alike(name):
+    task = Glyphs(**FEW).load()
+    here, there = task.of_run(1), task.of_run(2)
+    drawn = here.unlabelled_set(name, 60, stream(1, "unlabelled"))
+    assert drawn.shape == (60, 1, 12, 12) and drawn.dtype == torch.float32
+    assert torch.equal(drawn, here.unlabelled_set(name, 60, stream(1, "unlabelled")))
+    assert not torch.equal(drawn, there.unlabelled_set(name, 60, stream(1, "unlabelled")))
+    assert torch.pdist(drawn.flatten(1)).min() > 1
+    clean = Glyphs(**FEW, clutter=0, noise=0).load().of_run(1)
+    corners = [images[..., [0, 0, -1, -1], [0, -1, 0, -1]] for images in (clean.samples[0], drawn)]
+    assert corners[0].std() < 0.2 < corners[1].std()  # shapes leave corners dark, clutter and noise do not
+
+
+def test_natural_images_are_nearer_to_the_task_than_another_worlds():
+    task = Glyphs(samples=2000, test_samples=10, worlds=1, clutter=0, noise=0).load()
+    far = {
+        name: float(
+            torch.cdist(task.unlabelled_set(name, 400, RNG(0)).flatten(1), task.samples[0].flatten(1)).amin(1).mean()
+        )
+        for name in ("natural", "cross", "synthetic")
+    }
+    assert far["natural"] < 0.9 * min(far["cross"], far["synthetic"])
+
+
+@pytest.mark.parametrize("harder", [{"clutter": 1.5}, {"noise": 0.8}, {"looks": 30}, {"classes": 40}], ids=str)
+def test_each_knob_makes_classes_harder_to_tell_apart(harder):
+    def score(**knobs: float) -> float:
+        task = Glyphs(samples=2000, test_samples=500, worlds=1, **knobs).load()
+        fitted = LinearDiscriminantAnalysis().fit(task.samples[0].flatten(1), task.samples[1])
+        return fitted.score(task.test_inputs.flatten(1), task.test_labels)
+
+    easy = {"clutter": 0.3, "looks": 2}
+    assert score(**{**easy, **harder}) < score(**easy) - 0.05
+
+
+def test_fifty_classes_leave_a_client_four_or_five():
+    settings = {"samples": 2000, "test_samples": 100, "worlds": 2}
+    config = Config(task="glyphs50", task_settings=settings, partition_settings={"bias": 1.0})
+    task = load_task(config.task_settings).of_run(1)
+    assert (config.clients, config.concurrency, config.buffer_size, task.num_classes) == (12, 12, 4, 50)
+    held = [len(np.unique(task.labels[part])) for part in deal_out(config, task)]
+    assert set(held) == {4, 5} and sum(held) == 50
+    assert task.stands_in_for == "HMDB51 and UCF101" and Glyphs50(**settings).load().class_names[7] == "07"
+
+
+def test_what_is_shown_is_one_world():
+    task = Glyphs(**FEW).load().of_run(3)
+    told = task.describe(deal_out(Config(**SMALL, seed=3), task))
+    assert "400 samples of 1 × 12 × 12" in told and "100 samples" in told and "world 3 of 4" in told
+    assert task.show().get_axes()
+
+
+def test_the_schedule_alone_is_that_of_the_run():
+    config = Config(**SMALL, seed=2)
+    pd.testing.assert_series_equal(schedule(config).updates["arrived_at"], run(config).updates["arrived_at"])
+
+
+def test_on_another_device_there_is_one_world():
+    task = Glyphs(**FEW).load().of_run(2)
+    moved = task.to("meta")
+    assert moved.inputs.shape == (400, 1, 12, 12) and moved.places is None and moved.of_run(1) is moved
+    assert task.to("cpu") is task and dataclasses.replace(task).of_run(1) is task.of_run(1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"classes": 1}, "classes: .*greater than or equal to 2"),
+        ({"side": 11}, "side: must be 8, 10 or 12"),
+        ({"noise": -0.1}, "noise: .*greater than or equal to 0"),
+        ({"worlds": 0}, "worlds: .*greater than or equal to 1"),
+        ({"samples": 9}, "samples: must be at least the 10 classes, got 9"),
+        ({"classes": 50, "test_samples": 49}, "test_samples: must be at least the 50 classes, got 49"),
+        ({"clutters": 1}, "task_settings: 'clutters' is not known; did you mean 'clutter'"),
+    ],
+)
+def test_a_bad_knob_is_one_line(settings, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_task(Config(task="glyphs", task_settings=settings).task_settings)
+    assert "\n" not in str(caught.value)

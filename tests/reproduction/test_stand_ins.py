@@ -1,0 +1,229 @@
+"""Stand-ins made of real digits: overlaid ones, pairs, and writers' hands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.tasks import MNIST5k
+from asyncfl_lite.tasks.images import unlabelled
+from asyncfl_lite.tasks.images.base import digits_images, mnist_images, split
+from asyncfl_reproduction.standins.images import (
+    OverlaidMNIST,
+    OverlaidPairs100,
+    PairDigits100,
+    Spoiling,
+    Writers,
+    thickened,
+)
+
+RNG = np.random.default_rng
+
+
+def test_pairs_of_digits():
+    task = PairDigits100(samples=2000, test_samples=500).load()
+    assert task.inputs.shape == (2000, 1, 8, 16) and task.num_classes == 100 and task.class_names[7] == "07"
+    assert task.labels.bincount().tolist() == [20] * 100 and task.test_labels.bincount().tolist() == [5] * 100
+    assert task.stands_in_for == "CIFAR-100"
+    images, labels = digits_images()
+    halves = {part: getattr(task, part).split(8, dim=-1) for part in ("inputs", "test_inputs")}
+    raw = images.flatten(1)
+    scale = raw.max() / (task.inputs.max() - task.inputs.min())
+
+    def found(half: torch.Tensor) -> torch.Tensor:
+        return torch.cdist((half.flatten(1) - task.inputs.min()) * scale, raw).argmin(1)
+
+    left, right = (found(half) for half in halves["inputs"])
+    assert torch.equal(labels[left] * 10 + labels[right], task.labels)  # the class is the two-digit number
+    used, tested = set(left.tolist()) | set(right.tolist()), [found(half) for half in halves["test_inputs"]]
+    assert used.isdisjoint(tested[0].tolist() + tested[1].tolist())  # no digit in both
+    assert not torch.equal(left, right)
+
+
+SMALL_PAIRS = {"samples": 300, "test_samples": 100}
+STAND_INS = [PairDigits100(**SMALL_PAIRS), Writers(writers=10), Writers(writers=10, side=10, overlay=0.35, noise=0.3)]
+STAND_INS += [OverlaidMNIST(), OverlaidPairs100(**SMALL_PAIRS)]
+
+
+@pytest.mark.parametrize("source", STAND_INS, ids=str)
+@pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
+def test_stand_ins_have_three_sets(source, name):
+    task = source.load()
+    drawn = task.unlabelled_set(name, 30, RNG(0))
+    assert drawn.shape == (30, *task.input_shape) and torch.isfinite(drawn).all() and float(drawn.std()) > 0.2
+    assert torch.equal(drawn, task.unlabelled_set(name, 30, RNG(0)))
+    assert not torch.equal(drawn, task.unlabelled_set(name, 30, RNG(1)))
+    assert torch.pdist(drawn.flatten(1)).min() > 0.1
+    if task.name == "pairdigits100":
+        assert (drawn[..., :8] - drawn[..., 8:]).flatten(1).norm(dim=1).min() > 0.1  # two drawings, not one twice
+
+
+def test_writers_have_hands_of_their_own():
+    task = Writers(writers=20, samples=100).load()
+    assert np.bincount(task.owners).tolist() == [100] * 20 and task.stands_in_for == "FEMNIST"
+    means = torch.stack([task.inputs[torch.from_numpy(task.owners == writer)].mean(0) for writer in range(20)])
+    chance = torch.stack([task.inputs[torch.from_numpy(RNG(k).permutation(2000)[:100])].mean(0) for k in range(20)])
+    assert means.std(0).mean() > 2 * chance.std(0).mean()
+
+
+@pytest.mark.parametrize(
+    ("what", "values"), [("stroke", [0, 1]), ("angle", [0, 0.5]), ("shear", [0, 0.5]), ("scale", [[1, 1.3], [1, 1.3]])]
+)
+def test_each_part_of_a_hand_shows(what, values):
+    images, owners = mnist_images()[0][:40], np.repeat([0, 1], 20)
+    hands = {"angle": np.zeros(2), "shear": np.zeros(2), "scale": np.ones((2, 2)), "stroke": np.zeros(2)}
+    plain = Writers(side=28)._written(images, owners, hands)
+    torch.testing.assert_close(plain, images, atol=1e-5, rtol=0)
+    changed = Writers(side=28)._written(images, owners, {**hands, what: np.array(values)})
+    torch.testing.assert_close(changed[:20], images[:20], atol=1e-5, rtol=0)  # the other writer's stay
+    assert (changed[20:] - images[20:]).abs().mean() > 0.02
+
+
+def test_strokes_get_thicker_and_thinner():
+    images = mnist_images()[0][:50]
+    ink = [float(thickened(images, np.full(50, by)).mean()) for by in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+    assert ink == sorted(ink) and ink[0] < 0.5 * ink[2] < ink[2] < 0.6 * ink[4]
+    assert torch.equal(thickened(images, np.zeros(50)), images)
+
+
+@pytest.mark.parametrize(
+    ("source", "shape", "sizes"),
+    [
+        (OverlaidMNIST(), (1, 10, 10), (8000, 2000)),
+        (OverlaidMNIST(copies=3, side=14), (1, 14, 14), (12000, 3000)),
+        (OverlaidPairs100(samples=1000, test_samples=300), (1, 8, 16), (1000, 300)),
+        (Writers(writers=30, side=10, overlay=0.35, noise=0.3), (1, 10, 10), (1200, 1000)),
+    ],
+    ids=str,
+)
+def test_overlaid_images_are_standardised_and_always_the_same(source, shape, sizes):
+    task, again = source.load(), source.load()
+    assert task.input_shape == shape and (len(task.inputs), len(task.test_inputs)) == sizes
+    assert (len(task.labels), len(task.test_labels)) == sizes and task.inputs.dtype == torch.float32
+    assert abs(float(task.inputs.mean())) < 1e-5 and abs(float(task.inputs.std()) - 1) < 1e-5
+    assert abs(float(task.test_inputs.mean())) < 0.05 and abs(float(task.test_inputs.std()) - 1) < 0.05
+    for part in ("inputs", "labels", "test_inputs", "test_labels"):
+        assert torch.equal(getattr(task, part), getattr(again, part))
+    shares = task.labels.bincount(minlength=task.num_classes) / len(task.labels) * task.num_classes
+    assert shares.min() > 0.7 and shares.max() < 1.3
+
+
+def test_each_image_lies_under_another_one():
+    shown = torch.eye(40).reshape(40, 1, 8, 5)
+    spoiled = Spoiling(0.25, 0.0).among(shown, RNG(0), copies=3).flatten(1)
+    base, over = (spoiled == 1).float(), (spoiled == 0.25).float()
+    assert torch.equal(base, torch.eye(40).repeat(3, 1))  # all once, then all again; none over itself
+    assert torch.equal(over.sum(1), torch.ones(120)) and torch.equal(spoiled, base + 0.25 * over)
+    others = over.argmax(1).reshape(3, 40)
+    assert not torch.equal(others[0], others[1]) and len(others.unique()) > 30
+    two = Spoiling(0.5, 0.0).among(shown[:2], RNG(0))
+    assert torch.equal(two, shown[:2] + 0.5 * shown[[1, 0]])
+
+
+def test_noise_is_in_deviations_of_the_plain_images():
+    images = 7 + 4 * torch.randn(200, 1, 10, 10, generator=torch.Generator().manual_seed(0))
+    noise = Spoiling.of(images, 0.0, 0.3).among(images, RNG(0)) - images
+    assert float(noise.std()) == pytest.approx(0.3 * 4, rel=0.03) and abs(float(noise.mean())) < 0.05
+    assert np.corrcoef(noise[:, 0].flatten(1)[:, :2].T)[0, 1] == pytest.approx(0, abs=0.2)  # a number for each pixel
+
+
+def test_sets_are_spoiled_by_others_of_their_own():
+    plain = {"dots": lambda count, rng: torch.eye(60)[:count].reshape(count, 1, 10, 6)}
+    drawn = Spoiling(0.25, 0.0).sets(plain)["dots"](30, RNG(0)).flatten(1)
+    assert torch.equal(drawn, torch.eye(60)[:30] + 0.25 * torch.eye(60)[30:])
+    assert Spoiling(0.0, 0.0).sets(plain)["dots"] is plain["dots"]
+    noisy = Spoiling(0.0, 0.5).sets(plain)["dots"](30, RNG(0)).flatten(1) - torch.eye(60)[:30]
+    assert float(noisy.std()) == pytest.approx(0.5, rel=0.1)
+
+
+def laid_over(image: torch.Tensor, base: torch.Tensor, pool: torch.Tensor) -> tuple[int, float]:
+    """Return which image of ``pool`` explains what ``image`` shows beside ``base``, and what it counts for."""
+    columns = torch.stack([base.expand_as(pool), pool], -1).double()
+    wanted = image.expand_as(pool)[..., None].double()
+    weights = torch.linalg.lstsq(columns, wanted, driver="gelsd").solution
+    left = (columns @ weights - wanted).squeeze(-1).norm(dim=1)
+    found = int(left.argmin())
+    assert left[found] < 1e-4 < left.sort().values[1]
+    return found, float(weights[found, 1] / weights[found, 0])
+
+
+def test_a_digit_keeps_its_label_under_another_digit_of_its_part():
+    task = OverlaidMNIST(noise=0.0).load()
+    images, labels = mnist_images()
+    train, test = split(unlabelled.resize(images, 10), labels, 1000)
+    pool = torch.cat([train[0], test[0]]).flatten(1)
+    for part, (plain, own), first in (("", train, 0), ("test_", test, 4000)):
+        inputs, given = getattr(task, part + "inputs"), getattr(task, part + "labels")
+        assert torch.equal(given, own.repeat(2))
+        overlays = []
+        for place in (0, 1, 2, 3, len(plain), len(plain) + 1, len(plain) + 2, len(plain) + 3):
+            seen = (inputs[place] - task.inputs.min()).flatten()  # black becomes 0, as it was
+            over, weight = laid_over(seen, plain[place % len(plain)].flatten(), pool)
+            assert weight == pytest.approx(0.35, abs=1e-3)
+            assert first <= over < first + len(plain) and over - first != place % len(plain)
+            overlays.append(over)
+        assert len(set(overlays)) == 8  # the same digit again has another one over it
+
+
+def test_pairs_lie_under_pairs_of_their_part():
+    wanted, plain = OverlaidPairs100(noise=0.0, **SMALL_PAIRS).load(), PairDigits100(**SMALL_PAIRS).load()
+    assert torch.equal(wanted.labels, plain.labels) and torch.equal(wanted.test_labels, plain.test_labels)
+    pool = torch.cat([plain.inputs, plain.test_inputs]).flatten(1) - plain.inputs.min()
+    for part, first, size in (("inputs", 0, 300), ("test_inputs", 300, 100)):
+        for place in (0, 1, 2):
+            seen = (getattr(wanted, part)[place] - wanted.inputs.min()).flatten()
+            over, weight = laid_over(seen, pool[first + place], pool)
+            assert weight == pytest.approx(0.35, abs=1e-3) and first <= over < first + size and over != first + place
+
+
+def test_writers_overlays_change_nothing_but_the_images():
+    plain, spoiled = Writers(writers=30).load(), Writers(writers=30, overlay=0.35, noise=0.3).load()
+    assert torch.equal(plain.labels, spoiled.labels) and np.array_equal(plain.owners, spoiled.owners)
+    likeness = torch.nn.functional.cosine_similarity(plain.inputs.flatten(1), spoiled.inputs.flatten(1))
+    assert 0.85 < float(likeness.mean()) < float(likeness.max()) < 0.995
+
+
+def test_without_overlay_and_noise_digits_are_plain():
+    none = {"overlay": 0.0, "noise": 0.0}
+    pairs = [
+        (OverlaidMNIST(side=14, copies=1, **none), MNIST5k()),
+        (OverlaidPairs100(**none, **SMALL_PAIRS), PairDigits100(**SMALL_PAIRS)),
+    ]
+    for spoiled, plain in pairs:
+        ours, theirs = spoiled.load(), plain.load()
+        for part in ("inputs", "labels", "test_inputs", "test_labels"):
+            assert torch.equal(getattr(ours, part), getattr(theirs, part))
+        for name in ("cross", "natural", "synthetic", "noise"):
+            assert torch.equal(ours.unlabelled_set(name, 20, RNG(0)), theirs.unlabelled_set(name, 20, RNG(0)))
+
+
+@pytest.mark.parametrize(
+    ("task", "knobs", "told"),
+    [
+        ("overlaid_mnist", {"overlay": 1.0}, "task_settings.overlay: must be less than 1, got 1.0"),
+        ("overlaid_mnist", {"overlay": -0.1}, "task_settings.overlay: must be greater than or equal to 0, got -0.1"),
+        ("overlaid_mnist", {"copies": 0}, "task_settings.copies: must be greater than or equal to 1, got 0"),
+        ("overlaid_mnist", {"side": 12}, "task_settings.side: must be 10, 14 or 28, got 12"),
+        ("overlaid_pairs100", {"noise": -1}, "task_settings.noise: must be greater than or equal to 0, got -1"),
+        ("writers", {"noise": float("inf")}, "task_settings.noise: must be a finite number, got inf"),
+    ],
+)
+def test_a_knob_that_is_none_is_one_line(task, knobs, told):
+    with pytest.raises(ConfigError) as caught:
+        Config(task=task, task_settings=knobs)
+    assert str(caught.value) == told
+
+
+def test_one_image_has_no_other_to_lie_under():
+    with pytest.raises(ConfigError, match="^overlay: must be 0 where there is one image and no other, got 0.35$"):
+        Writers(writers=1, samples=1, overlay=0.35).load()
+    assert len(Writers(writers=1, samples=1, side=10, noise=0.3).load().inputs) == 1
+
+
+@pytest.mark.parametrize("task", ["overlaid_mnist", "overlaid_pairs100"])
+def test_overlaid_images_are_learned_in_synchronous_rounds(task):
+    config = Config(task=task, algorithm="fedavg", partition="iid", rounds=10)
+    assert run(config).summary["final_accuracy"] > {"overlaid_mnist": 0.6, "overlaid_pairs100": 0.1}[task]
