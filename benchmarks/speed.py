@@ -26,8 +26,10 @@ import numpy as np
 import torch
 from bare import bare_loop, cpu_seconds, medians, ratio
 from plain import SCRIPTS
+from torch import nn
 
 from asyncfl_lite import Config, run, run_many
+from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import versions
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
@@ -41,6 +43,21 @@ FEDECHO = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "client_lr"
 FEDREVIVE = {"task": "digits", "delay": "fedrevive", "partition": "dirichlet_wrap", "alpha": 0.5, "clients": 1000,
              "concurrency": 100, "client_lr": 0.1, "eval_every": 10}  # fmt: skip
 Figure = dict[str, object]
+
+
+@MODELS.register("lenet")
+class LeNet(ModelSpec):
+    """LeNet-5 with ReLU and max-pooling; 61,706 parameters on MNIST."""
+
+    takes = "images"
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Build the module for images of 28 pixels a side."""
+        return nn.Sequential(
+            *(nn.Conv2d(input_shape[0], 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
+            *(nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, num_classes)),
+        )
 
 
 def small() -> Iterator[Figure]:

@@ -234,6 +234,7 @@ class Cohort:
         self.sums = self.x.new_zeros(3, len(works))
         self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
         self.plan = Plan(works, self.x.device, pads=not alone)
+        self.generators = [work.draws for work in works if work.draws is not None]  # all or none
         corrections = [work.job.correction for work in works if work.job.correction is not None]  # all or none
         self.corrections = torch.stack(corrections) if corrections else None
         self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
@@ -280,12 +281,9 @@ class Cohort:
 
     def _draws(self, number: int, still: int) -> Draws | None:
         """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
-        generators = [work.draws for work in self.works[:still] if work.draws is not None]  # all or none
-        if not generators:
-            return None
-        if self.alone:
-            return Draws(generators)
-        return Draws(generators, self.plan.widths[number, :still].tolist(), len(self.plan.columns))
+        if not self.generators or self.alone:
+            return Draws(self.generators) if self.generators else None
+        return Draws(self.generators[:still], self.plan.widths[number, :still].tolist(), len(self.plan.columns))
 
     def _count(self, number: int, tally: Tensor) -> None:
         """Add a step's ``(3, g · B)`` losses, hits and squared losses to the sums of jobs in their last epoch."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
+
+HEADS = 4
+"""Number of attention heads in each layer."""
 
 
 class _Block(nn.Module):
     """One pre-norm encoder layer, with attention written out so that ``vmap`` can train several models at once."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.heads = heads
         self.attention_norm = nn.LayerNorm(width)
         self.queries_keys_values = nn.Linear(width, 3 * width)
         self.attention_out = nn.Linear(width, width)
@@ -30,21 +32,21 @@ class _Block(nn.Module):
 
     def _attend(self, hidden: Tensor) -> Tensor:
         count, length, width = hidden.shape
-        split = self.queries_keys_values(hidden).view(count, length, 3, self.heads, width // self.heads)
+        split = self.queries_keys_values(hidden).view(count, length, 3, HEADS, width // HEADS)
         queries, keys, values = split.permute(2, 0, 3, 1, 4)
-        weights = (queries @ keys.transpose(-1, -2) / (width // self.heads) ** 0.5).softmax(-1)
+        weights = (queries @ keys.transpose(-1, -2) / (width // HEADS) ** 0.5).softmax(-1)
         return self.attention_out((weights @ values).transpose(1, 2).reshape(count, length, width))
 
 
 class _TextTransformer(nn.Module):
     """Encoder that classifies a text by the output at a learned prediction token in front of it."""
 
-    def __init__(self, length: int, num_classes: int, vocabulary: int, width: int, layers: int, heads: int) -> None:
+    def __init__(self, length: int, num_classes: int, vocabulary: int, width: int, layers: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.prediction_token = nn.Parameter(torch.randn(width))
         self.positions = nn.Parameter(0.1 * torch.randn(length + 1, width))
-        self.blocks = nn.Sequential(*(_Block(width, heads) for _ in range(layers)))
+        self.blocks = nn.Sequential(*(_Block(width) for _ in range(layers)))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, num_classes)
 
@@ -70,23 +72,15 @@ class TextTransformer(ModelSpec):
 
     vocabulary: int = Field(1000, ge=2)
     """Number of tokens, if the task does not set it; token ids are smaller."""
-    width: int = Field(32, ge=1)
-    """Length of embeddings and hidden vectors; a multiple of ``heads``."""
+    width: int = Field(32, ge=1, multiple_of=HEADS)
+    """Length of embeddings and hidden vectors."""
     layers: int = Field(2, ge=1)
-    """Number of encoder layers."""
-    heads: int = Field(4, ge=1)
-    """Number of attention heads in each layer."""
-
-    @model_validator(mode="after")
-    def _divides(self) -> TextTransformer:
-        if self.width % self.heads:
-            raise ValueError(f"width: must be a multiple of heads ({self.heads}), got {self.width}")
-        return self
+    """Number of encoder layers, each with 4 attention heads."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for texts of ``input_shape = (length,)`` tokens; no dropout."""
         (length,) = input_shape
-        return _TextTransformer(length, num_classes, self.vocabulary, self.width, self.layers, self.heads)
+        return _TextTransformer(length, num_classes, self.vocabulary, self.width, self.layers)
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
         """Build the module for a task's vocabulary."""
@@ -110,6 +104,10 @@ class _NextToken(nn.Module):
         return self.head(self.lstm(embedded)[0])
 
 
+EMBEDDING = 8
+"""Length of a token's embedding in the LSTM, as LEAF has it."""
+
+
 @MODELS.register("lstm")
 class LSTM(ModelSpec):
     """LSTM that predicts the next token at every position.
@@ -128,8 +126,6 @@ class LSTM(ModelSpec):
 
     vocabulary: int = Field(1000, ge=1)
     """Number of tokens, if the task does not set it."""
-    embedding: int = Field(8, ge=1)
-    """Length of a token's embedding."""
     width: int = Field(64, ge=1)
     """Number of hidden units in each layer; LEAF's model for Shakespeare has 256."""
     layers: int = Field(2, ge=1)
@@ -142,4 +138,4 @@ class LSTM(ModelSpec):
     def build_for(self, inputs: InputSpec) -> nn.Module:
         """Build the module for a task's tokens."""
         vocabulary = inputs.vocabulary or self.vocabulary
-        return _NextToken(vocabulary, inputs.num_classes, self.embedding, self.width, self.layers)
+        return _NextToken(vocabulary, inputs.num_classes, EMBEDDING, self.width, self.layers)

@@ -33,6 +33,7 @@ from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError, needs
 from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
+from asyncfl_lite.models.text import HEADS
 from asyncfl_lite.models.vectors import Frozen, hide_frozen
 
 if TYPE_CHECKING:
@@ -248,20 +249,12 @@ class TransformerSpec(ModelSpec):
     """Whether a checkpoint may be fetched over the network."""
     vocabulary: int = Field(1000, ge=3)
     """Number of tokens, if the task does not set it."""
-    width: int = Field(64, ge=1)
-    """Length of embeddings and hidden vectors, without a checkpoint; a multiple of ``heads``."""
+    width: int = Field(64, ge=1, multiple_of=HEADS)
+    """Length of embeddings and hidden vectors, without a checkpoint."""
     layers: int = Field(2, ge=1)
-    """Number of layers, without a checkpoint."""
-    heads: int = Field(4, ge=1)
-    """Number of attention heads in each layer, without a checkpoint."""
+    """Number of layers, each with 4 attention heads, without a checkpoint."""
     trained_layers: int | None = Field(None, ge=1)
     """Train and send only this many of the last layers, and a classifier's head; None for all weights."""
-
-    @model_validator(mode="after")
-    def _divides(self) -> TransformerSpec:
-        if self.width % self.heads:
-            raise ValueError(f"width: must be a multiple of heads ({self.heads}), got {self.width}")
-        return self
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for texts of ``input_shape = (length,)`` tokens."""
@@ -346,7 +339,7 @@ class Bert(TransformerSpec):
             vocab_size=vocabulary,
             hidden_size=self.width,
             num_hidden_layers=self.layers,
-            num_attention_heads=self.heads,
+            num_attention_heads=HEADS,
             intermediate_size=4 * self.width,
             max_position_embeddings=length,
             initializer_range=self.width**-0.5,  # with BERT's own 0.02, for width 768, narrow ones pass no signal
@@ -376,10 +369,10 @@ class T5(TransformerSpec):
         return T5Config(
             vocab_size=vocabulary,
             d_model=self.width,
-            d_kv=self.width // self.heads,
+            d_kv=self.width // HEADS,
             d_ff=4 * self.width,
             num_layers=self.layers,
-            num_heads=self.heads,
+            num_heads=HEADS,
             dropout_rate=0.0,
             pad_token_id=TokenIds().padding,
             **EAGER,
@@ -411,8 +404,6 @@ class CausalLM(TransformerSpec):
 
     lora_rank: int | None = Field(None, ge=1)
     """Rank of LoRA: train and send only low-rank matrices beside the linear layers; with none, all weights."""
-    gguf_file: str | None = None
-    """Name of the GGUF file in the checkpoint's folder, if its weights are in one; ``smollm2`` has its own."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> CausalLM:
@@ -445,13 +436,12 @@ class CausalLM(TransformerSpec):
         with needs("text", "causal_lm"):
             from transformers import AutoConfig
 
-        where = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
-        config = from_checkpoint(AutoConfig, self.checkpoint, self.download, **where)
+        config = from_checkpoint(AutoConfig, self.checkpoint, self.download)
         self._check(config, vocabulary, length)
         for name in NO_DROPOUT:
             if hasattr(config, name):
                 setattr(config, name, 0.0)
-        options = {"config": config, "dtype": torch.float32, **EAGER, **where}
+        options = {"config": config, "dtype": torch.float32, **EAGER}
         return from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
 
     def encoder_class(self) -> Any:
@@ -471,8 +461,8 @@ class CausalLM(TransformerSpec):
             hidden_size=self.width,
             intermediate_size=2 * self.width,
             num_hidden_layers=self.layers,
-            num_attention_heads=self.heads,
-            num_key_value_heads=self.heads,
+            num_attention_heads=HEADS,
+            num_key_value_heads=HEADS,
             max_position_embeddings=length,
             tie_word_embeddings=True,
             initializer_range=self.width**-0.5,  # Qwen2's own 0.02 is meant for widths of 1,536 and more

@@ -121,7 +121,7 @@ def test_a_frozen_table_is_looked_up_too(own, hidden):
 
 
 def test_the_packages_own_bert_may_be_frozen_but_for_its_last_layer():
-    settings = {"width": 8, "layers": 2, "heads": 2, "trained_layers": 1}
+    settings = {"width": 8, "layers": 2, "trained_layers": 1}
     config = Config(model="bert", model_settings=settings, algorithm="fedrevive", settings=QUICK, **SHORT)
     assert run(config, task=TASK).summary["versions"] == 6
 

@@ -27,7 +27,7 @@ from asyncfl_lite.simulator.jobs import Job
 
 IMAGES = torch.randn(7, 1, 8, 8, generator=torch.Generator().manual_seed(1))
 TOKENS = torch.randint(0, 50, (7, 6), generator=torch.Generator().manual_seed(1))
-TEXT = TextTransformer(vocabulary=50, width=8, layers=1, heads=2)
+TEXT = TextTransformer(vocabulary=50, width=8, layers=1)
 
 SPECS = [
     (MLP(hidden=(5, 4)), IMAGES, [5, 4]),  # outputs of the hidden layers, not the logits
@@ -37,10 +37,10 @@ SPECS = [
     (CNN(channels=(2, 4), norm="tracker"), IMAGES, [2, 4]),
     (ResNet(width=2, blocks=(1, 1), norm="batch"), IMAGES, [2, 2, 2, 4, 4, 4]),
     (TEXT.model_copy(update={"layers": 3}), TOKENS, [8, 8, 8]),  # the prediction token behind each layer
-    (T5(vocabulary=50, width=8, layers=3, heads=2), TOKENS, [8, 8, 8]),
-    (T5(vocabulary=50, width=8, layers=1, heads=2), TOKENS, [8]),
-    (Bert(vocabulary=50, width=8, layers=2, heads=2), TOKENS, [8, 8]),
-    (Bert(vocabulary=50, width=8, layers=2, heads=2, trained_layers=1), TOKENS, [8, 8]),  # of what is frozen too
+    (T5(vocabulary=50, width=8, layers=3), TOKENS, [8, 8, 8]),
+    (T5(vocabulary=50, width=8, layers=1), TOKENS, [8]),
+    (Bert(vocabulary=50, width=8, layers=2), TOKENS, [8, 8]),
+    (Bert(vocabulary=50, width=8, layers=2, trained_layers=1), TOKENS, [8, 8]),  # of what is frozen too
     (MLP(hidden=()), IMAGES, []),
 ]
 
@@ -78,7 +78,7 @@ def test_the_numbers_of_a_normalisations_inputs():
 def t5(trained_layers=None):
     """A T5, and its φ of the tokens."""
     torch.manual_seed(0)
-    spec = T5(vocabulary=50, width=8, layers=3, heads=2, trained_layers=trained_layers)
+    spec = T5(vocabulary=50, width=8, layers=3, trained_layers=trained_layers)
     module = spec.build_for(InputSpec((6,), 10, vocabulary=50)).eval()
     model = VectorModel(module)
     return module, outputs_and_statistics(model, model.flatten()[0], TOKENS)[1]

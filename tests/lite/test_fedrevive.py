@@ -496,7 +496,7 @@ def token_task():
 
 
 WORDS = {
-    "model": "text_transformer", "model_settings": {"vocabulary": 30, "width": 8, "heads": 2, "layers": 1},
+    "model": "text_transformer", "model_settings": {"vocabulary": 30, "width": 8, "layers": 1},
     "client_optimizer": "adam", "client_lr": 0.03, "partition": "iid", "alpha": None, "server_lr": 0.5, "rounds": 16, "local_epochs": 3, "local_steps": None,
 }  # fmt: skip
 
@@ -507,10 +507,10 @@ def text_run(settings, **more):
     return finished.finish(), finished
 
 
-def test_the_text_model_is_known_by_name_and_checks_its_heads():
+def test_the_text_model_is_known_by_name_and_checks_its_width():
     assert MODELS.get("text_transformer") is TextTransformer
-    with pytest.raises(ConfigError, match=r"^width: must be a multiple of heads \(3\), got 32"):
-        TextTransformer(heads=3)
+    with pytest.raises(ConfigError, match="^width: must be a multiple of 4, got 30"):
+        TextTransformer(width=30)
 
 
 def test_text_is_made_up_by_soft_prompts():

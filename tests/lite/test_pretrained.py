@@ -21,7 +21,7 @@ from asyncfl_lite.tasks.generation.maths import GSM8K
 from asyncfl_lite.tasks.text.files import MRPC
 
 TEXTS = InputSpec((10,), 4, vocabulary=30)
-SMALL = {"width": 16, "heads": 2, "layers": 3}
+SMALL = {"width": 16, "layers": 3}
 
 
 def has(name: str) -> bool:

@@ -19,7 +19,7 @@ from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.run import Run
 
 TEXTS = InputSpec((10,), 4, vocabulary=30)
-SMALL = {"width": 16, "heads": 2}
+SMALL = {"width": 16}
 LETTERS = InputSpec((12,), 30, vocabulary=30)
 
 
@@ -91,9 +91,9 @@ def on_meta(spec, inputs: InputSpec) -> int:
 
 
 def test_the_papers_sizes():
-    base = on_meta(Bert(width=768, layers=12, heads=12), InputSpec((511,), 2, vocabulary=30522))
+    base = on_meta(Bert(width=768, layers=12), InputSpec((511,), 2, vocabulary=30522))
     assert base == 109_482_240 + 2 * 768 + 2 + 768  # BertForSequenceClassification and the prediction token
-    small = on_meta(T5(width=512, layers=6, heads=8), InputSpec((127,), 20, vocabulary=32128))
+    small = on_meta(T5(width=512, layers=6), InputSpec((127,), 20, vocabulary=32128))
     assert small / 1e6 == pytest.approx(35.6, abs=0.05)  # as FedRevive §3 prints it
 
 
@@ -183,7 +183,7 @@ def test_what_does_not_fit_a_checkpoint_is_one_line(tmp_path):
         spec.build_for(InputSpec((8,), 3, vocabulary=4000))
     with pytest.raises(ConfigError, match="takes at most 24 tokens, got 25"):
         spec.build_for(InputSpec((24,), 3, vocabulary=30))
-    with pytest.raises(ConfigError, match="^width: must be a multiple of heads"):
+    with pytest.raises(ConfigError, match="^width: must be a multiple of 4"):
         Bert(width=10)
 
 

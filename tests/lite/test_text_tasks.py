@@ -532,8 +532,8 @@ TINY = {"clients": 4, "concurrency": 2, "rounds": 2, "local_steps": 2, "batch_si
 @pytest.mark.parametrize(
     ("task", "model", "partition"),
     [
-        ("pairs", {"model": "bert", "model_settings": {"width": 8, "heads": 2, "layers": 1}}, {"alpha": 0.6}),
-        ("pairs", {"model": "t5", "model_settings": {"width": 8, "heads": 2, "layers": 1}}, {"alpha": 0.6}),
+        ("pairs", {"model": "bert", "model_settings": {"width": 8, "layers": 1}}, {"alpha": 0.6}),
+        ("pairs", {"model": "t5", "model_settings": {"width": 8, "layers": 1}}, {"alpha": 0.6}),
         ("pydoc_chars", {"model": "lstm", "model_settings": {"width": 8}}, {"partition": "natural"}),
     ],
     ids=["bert", "t5", "lstm"],

@@ -8,7 +8,7 @@ from torch import nn
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec, forward_flop, initial_model
-from asyncfl_lite.models.images import CNN, FEMNISTCNN, MLP, FLGoCNN, LeNet, ResNet
+from asyncfl_lite.models.images import CNN, FEMNISTCNN, MLP, FLGoCNN, ResNet
 from asyncfl_lite.models.vectors import VectorModel
 
 GREY, COLOUR = (1, 28, 28), (3, 32, 32)
@@ -29,7 +29,6 @@ def size(module: nn.Module) -> int:
         (FLGoCNN(), GREY, 10, 1_663_370),
         (FLGoCNN(), COLOUR, 10, 797_962),
         (FEMNISTCNN(), GREY, 62, 421_058),  # FedRevive's 421k
-        (LeNet(), GREY, 10, 61_706),
         (MLP(), (1, 8, 8), 10, 64 * 64 + 64 + 64 * 10 + 10),
     ],
     ids=str,
@@ -38,18 +37,14 @@ def test_parameters_are_the_papers(spec, shape, classes, parameters):
     assert size(spec.build(shape, classes)) == parameters
 
 
-@pytest.mark.parametrize(
-    "spec", [FLGoCNN(layout="mnist"), FEMNISTCNN(scale=0.25), LeNet(), CNN(), ResNet(), MLP()], ids=str
-)
+@pytest.mark.parametrize("spec", [FLGoCNN(scale=0.25), FEMNISTCNN(scale=0.25), CNN(), ResNet(), MLP()], ids=str)
 @pytest.mark.parametrize("shape", [(1, 14, 14), (3, 32, 32), (2, 12, 20)])
 def test_any_image_gives_logits(spec, shape):
     module = spec.build(shape, 7)
     assert module(torch.zeros(3, *shape)).shape == (3, 7)
 
 
-@pytest.mark.parametrize(
-    ("spec", "side"), [(LeNet(), 12), (FLGoCNN(), 4), (FLGoCNN(layout="cifar"), 16), (FEMNISTCNN(), 12)], ids=str
-)
+@pytest.mark.parametrize(("spec", "side"), [(FLGoCNN(), 4), (FEMNISTCNN(), 12)], ids=str)
 def test_the_smallest_image(spec, side):
     assert spec.build((1, side, side), 10)(torch.zeros(2, 1, side, side)).shape == (2, 10)
     with pytest.raises(ConfigError, match=f"needs larger images than {side - 1}×{side - 1}$"):
@@ -83,16 +78,14 @@ def test_resnet18_keeps_32_pixels_in_its_stem_and_ends_at_4():
     assert sides[:3] == [32, 32, 32] and sides[3:11] == [32, 32, 16, 16, 8, 8, 4, 4]
 
 
-@pytest.mark.parametrize(
-    "spec", [FLGoCNN(scale=0.25), FEMNISTCNN(scale=0.25), LeNet(), CNN(), ResNet(), MLP()], ids=str
-)
+@pytest.mark.parametrize("spec", [FLGoCNN(scale=0.25), FEMNISTCNN(scale=0.25), CNN(), ResNet(), MLP()], ids=str)
 def test_larger_relatives_are_of_the_same_kind(spec):
     larger = spec.larger(2)
     assert type(larger) is type(spec)
     assert size(larger.build(GREY, 10)) > 1.5 * size(spec.build(GREY, 10))
 
 
-@pytest.mark.parametrize("spec", [FLGoCNN(scale=0.125), FEMNISTCNN(scale=0.125, norm="group"), LeNet()], ids=str)
+@pytest.mark.parametrize("spec", [FLGoCNN(scale=0.125), FEMNISTCNN(scale=0.125, norm="group")], ids=str)
 def test_they_learn_a_batch_by_heart(spec):
     generator = torch.Generator().manual_seed(0)
     inputs, labels = torch.randn(16, 1, 14, 14, generator=generator), torch.arange(16) % 4
@@ -116,7 +109,7 @@ def test_a_misspelt_norm_is_one_line():
         FEMNISTCNN(norm="layer")
 
 
-@pytest.mark.parametrize("model", [MLP(), LeNet(), ResNet()])
+@pytest.mark.parametrize("model", [MLP(), CNN(), ResNet()])
 def test_the_count_of_operations_is_torchs_own(model):
     from torch.utils.flop_counter import FlopCounterMode
 

@@ -22,7 +22,7 @@ from asyncfl_reproduction.home import CELLS
 PAPER = expand_grid(CELLS / "paper.yaml")
 OWN_TOKENS = {"tokenizer": None}
 """In place of the printed checkpoints' tokenisers, which must be downloaded."""
-OWN_MODEL = {"checkpoint": None, "width": 16, "layers": 1, "heads": 2}
+OWN_MODEL = {"checkpoint": None, "width": 16, "layers": 1}
 """In place of the printed checkpoints: BERT, T5 and Qwen as they are, but small and with random weights."""
 
 
