@@ -354,8 +354,8 @@ def check_versions(make: Candidate) -> None:
         return receipt
 
     _simulate_soundly(run, watch)
-    odd = [answer for answer in answers if not isinstance(answer, bool)]
-    expect(not odd, f"{make.cls.__name__}.on_receive must return True or False; it returned {(odd or [None])[0]!r}")
+    for odd in (answer for answer in answers if not isinstance(answer, bool)):
+        raise RuleBroken(f"{make.cls.__name__}.on_receive must return True or False; it returned {odd!r}")
 
 
 def _simulate_soundly(run: Run, watch: Watch | None = None, train: Train | None = None) -> float:
@@ -407,8 +407,8 @@ def check_refusals(make: Candidate) -> None:
                 raise RuleBroken(f"{why}; it raised {type(error).__name__}: {' '.join(str(error).split())}") from error
             expect(len(method.rejections) == noted + 1, f"{why}, and noted in rejections; it was not noted")
             expect(isinstance(receipt, Receipt) and bool(receipt.refused), f"{why}; receive returned {receipt!r}")
-            after = _all_but_rejections(method)
-            expect_same(before, after, "state", f"{why}, and must change nothing; before and after")
+            why += ", and must change nothing; before and after"
+            expect_same(before, _all_but_rejections(method), "state", why)
         method.receive(good)
 
 
@@ -517,11 +517,8 @@ def check_save_and_restore(make: Candidate) -> None:
 
 def _end(run: Run) -> dict[str, Any]:
     """Return a run's final state and its updates, which must be equal in a repeated run."""
-    return {
-        "state": run.algorithm.state(),
-        "rng": run.server_rng.bit_generator.state,
-        "updates": who_did_what(run.simulation, run.parts).updates.astype(float).to_numpy().tolist(),
-    }
+    updates = who_did_what(run.simulation, run.parts).updates.astype(float).to_numpy().tolist()
+    return {"state": run.algorithm.state(), "rng": run.server_rng.bit_generator.state, "updates": updates}
 
 
 def _forgotten(make: Candidate, end: Algorithm) -> str:
