@@ -203,7 +203,7 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
     outcomes = []
     for row, (own, work) in enumerate(jobs):
         # a copy is aligned in memory like any vector; sums over a matrix's row may differ in the last bit
-        wanted = own.training.means_gradients and cohort.gradients is not None
-        gradients = cohort.gradients[row].clone() if wanted else None
+        all_of_them = cohort.gradients if own.training.means_gradients else None
+        gradients = None if all_of_them is None else all_of_them[row].clone()
         outcomes.append(own.outcome(work, deltas[row].clone(), sums[row].tolist(), cohort.buffers, gradients))
     return outcomes

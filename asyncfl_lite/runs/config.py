@@ -422,7 +422,7 @@ def explained(config: Config) -> Iterator[tuple[str, Any, str]]:
     follows from given ones, such as a concurrency of at most ``clients``, counts as given.
     """
     layers = [(origin, flat(values)) for origin, values in reversed(layers_of(config.task, config.algorithm))]
-    plain = flat(Config(task=config.task, algorithm=config.algorithm).as_dict())
+    plain = flat(Config.from_mapping({"task": config.task, "algorithm": config.algorithm}).as_dict())
     for name, value in flat(config.as_dict()).items():
         own = [(origin, values[name]) for origin, values in layers if name in values]
         same = next((origin for origin, default in own if default == value), None)
