@@ -9,8 +9,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import AsyncFLError
-from asyncfl_lite.base.version import __version__
 
 if TYPE_CHECKING:
     from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algorithm

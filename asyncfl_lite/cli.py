@@ -1,7 +1,8 @@
 """The command line: ``asyncfl-lite run | list | …``, or ``python -m asyncfl_lite …``.
 
 The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields, so every new setting becomes an option by
-itself. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
+itself. Torch is imported only by what needs it, so help and errors about options appear at once. Exit codes: 0 done, 1
+some cells of a grid failed, 2 bad input or a run that could not be finished.
 """
 
 from __future__ import annotations
@@ -15,27 +16,53 @@ import shutil
 import statistics
 import sys
 import textwrap
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
-from asyncfl_lite.arguments import parse
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown
+from asyncfl_lite.base import __version__
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
 from asyncfl_lite.base.plugins import import_own, located
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pydantic.fields import FieldInfo
 
-    from asyncfl_lite.base.registry import Registry
     from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.results import Result
-
 
 INTERRUPTED = 130
 """Exit code of a command that the user interrupted."""
 MOST_SEEDS = 1000
 """Largest number of seeds in one range."""
+GROUP_OPTIONS = "name=value; may be repeated"
+REGISTRIES = {
+    "task": "TASKS",
+    "model": "MODELS",
+    "algorithm": "ALGORITHMS",
+    "delay": "DELAYS",
+    "partition": "PARTITIONS",
+    "redispatch": "SCHEDULING",
+    "selection": "SELECTIONS",
+    "initial": "INITIALISERS",
+}
+"""Setting -> the registry that holds its allowed names; `registries` gives the registries, but imports torch."""
+TITLES = {
+    "algorithm": "methods",
+    "task": "tasks",
+    "model": "models",
+    "delay": "delay laws",
+    "partition": "partitions",
+    "redispatch": "redispatch (when a free slot gets new work)",
+    "selection": "selection (which client gets the new work)",
+    "initial": "initial (source of the initial weights)",
+}
+"""Setting -> the heading above its names in `asyncfl-lite list`."""
+NO_OPTIONS = ("command", "file", "carry_out", "interrupted")
+"""Names in the parsed result that are not options on the command line."""
+BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,10 +137,214 @@ def _in_one_line(error: Exception) -> str | None:
     return None
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that reports wrong arguments in one line, like all errors of the package."""
+
+    commands: Mapping[str, argparse.ArgumentParser]
+
+    def error(self, message: str) -> NoReturn:
+        """Raise argparse's message as a one-line :class:`.ConfigError`."""
+        line = re.sub("^argument ", "", " ".join(message.split()))
+        line = re.sub("expected one argument$", "must be followed by a value", line)
+        line = re.sub("^the following arguments are required: (.*)", r"\1: must be given", line)
+        raise ConfigError(line)
+
+
+class WithDefaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Help formatter that prints each option's default, if it has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default else action.help
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Parse the command line into options; the attribute ``command`` names the subcommand.
+
+    Options may be written with ``-`` or, as settings are in Python and in files, with ``_``.
+
+    Raises:
+        ConfigError: if an argument is wrong; one line says what is wrong and what is allowed.
+    """
+    parser = _parser(arguments)
+    _complete(parser)
+    if not arguments or arguments[0] not in (*parser.commands, "-h", "--help", "--version"):
+        parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))
+    if empty := [text for text in arguments if re.fullmatch("--[^=]+=--", text)]:
+        parser.error(f"{empty[0].partition('=')[0]}: must be followed by a value, got '--'")  # argparse makes it a list
+    written = {_with_dashes(text): text for text in arguments}
+    options, left = parser.parse_known_args([_with_dashes(text) for text in arguments])
+    if left:
+        left = [written.get(text, text) for text in left]
+        wrong = next((text for text in left if text.startswith("-")), left[0]).partition("=")[0]
+        kind = "option" if wrong.startswith("-") else "argument"
+        allowed = [f"--{name.replace('_', '-')}" for name in vars(options) if name not in NO_OPTIONS]
+        parser.error(unknown_name(f"{arguments[0]}: {kind}", wrong, allowed))
+    return options
+
+
+def _complete(parser: _Parser) -> None:
+    """Print completions and exit if a shell asks for them; otherwise do nothing."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return
+    import argcomplete
+
+    from asyncfl_lite.runs.config import Config
+
+    names = {setting: registered()[registry] for setting, registry in REGISTRIES.items()}
+    for name, field in Config.model_fields.items():
+        kinds = get_args(field.annotation)
+        if kinds and all(isinstance(kind, str) for kind in kinds):
+            names[name] = list(kinds)
+    for action in parser.commands["run"]._actions:
+        if action.dest in names:
+            # argcomplete reads this attribute, and accepts any choices
+            action.completer = argcomplete.ChoicesCompleter(names[action.dest])  # type: ignore[attr-defined, arg-type]
+    argcomplete.autocomplete(parser)
+
+
+def _with_dashes(text: str) -> str:
+    """Replace underscores with dashes in an option's name, but not in its value."""
+    name, equals, value = text.partition("=")
+    return name.replace("_", "-") + equals + value if name.startswith("--") else text
+
+
+def folder(name: str) -> str:
+    """Return the folder's ``name``, or raise if it is blank, as when a shell variable is not set."""
+    return _named(name, "a folder")
+
+
+def file(name: str) -> str:
+    """Return the file's ``name``, or raise if it is blank, as when a shell variable is not set."""
+    return _named(name, "a file")
+
+
+def _named(name: str, what: str) -> str:
+    if not name.strip():
+        raise argparse.ArgumentTypeError(f"must be {what}, got {name!r}")
+    return name
+
+
+@cache
+def registered() -> dict[str, list[str]]:
+    """Return the registered names of the package's own classes by registry, read from the source code without imports.
+
+    Importing the classes would import torch, which takes seconds.
+    """
+    found: dict[str, list[str]] = {}
+    for file in Path(__file__).parent.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        for registry, name in re.findall(r'^@(\w+)\.register\("(\w+)"\)', text, re.M):
+            found.setdefault(registry, []).append(name)
+    return {registry: sorted(names) for registry, names in found.items()}
+
+
+def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return a text that names the method and task whose defaults ``--help`` shows, and the defaults themselves."""
+    from asyncfl_lite.runs.config import Config
+    from asyncfl_lite.runs.defaults import COMMON, defaults
+
+    chosen = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("task", "algorithm", "setup"):
+        chosen.add_argument(f"--{name}", nargs="?", default=COMMON.get(name))
+    given, _ = chosen.parse_known_args(arguments)
+    own = {name: field.default for name, field in Config.model_fields.items() if not field.is_required()}
+    named = {"task": given.task, "algorithm": given.algorithm}
+    return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, setup=given.setup), **named}
+
+
+def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:
+    """Return an option's help text: its description, its allowed values and its default."""
+    if _is_group(field):
+        parts = [GROUP_OPTIONS]
+        default = " ".join(f"{key}={value}" for key, value in (defaults.get(name) or {}).items())
+    else:
+        kinds = get_args(field.annotation) or (field.annotation,)
+        bounds = [f"{word} {value:,.12g}" for limit in field.metadata for key, word in BOUNDS.items()
+                  if (value := getattr(limit, key, None)) is not None]  # fmt: skip
+        names = registered().get(REGISTRIES.get(name, ""), [])
+        parts = ["one of " + ", ".join(names)] if names else [" and ".join(bounds)] if bounds else []
+        if bool in kinds:
+            parts = ["true or false"]
+        elif not names and all(isinstance(kind, str) for kind in kinds):
+            parts = ["one of " + ", ".join(kinds)]
+        default = defaults.get(name, "by the method") if name in defaults or field.is_required() else "none"
+        default = "none" if default is None else str(default)
+    said = field.description or ""
+    return "; ".join([said, *parts, *([f"default: {default}"] if default else [])]).replace("%", "%%")
+
+
+def _is_group(field: FieldInfo) -> bool:
+    from asyncfl_lite.base.registry import Settings
+
+    return field.annotation is Settings
+
+
+def _parser(arguments: Sequence[str] = ()) -> _Parser:
+    from asyncfl_lite.runs.config import Config
+
+    parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
+    parser.add_argument("--version", action="version", version=f"asyncfl-lite {__version__}")
+    commands = parser.add_subparsers(required=True)
+    parser.commands = commands.choices
+
+    asked = arguments[:1] == ["run"] and not {"-h", "--help"}.isdisjoint(arguments)
+    whose, defaults = _defaults(arguments) if asked else ("", {})
+    about = f"The defaults shown are those of {whose}; add --task and --algorithm before --help to see others."
+    usage = "asyncfl-lite run [--SETTING VALUE ...] [--config FILE] [--out FOLDER [--force]] [--import MODULE]"
+    run = commands.add_parser("run", help="run one configuration", usage=usage, description=about, allow_abbrev=False)
+    for name, field in Config.model_fields.items():
+        option, text = f"--{name.replace('_', '-')}", _help(name, field, defaults) if asked else None
+        if _is_group(field):
+            run.add_argument(option, action="append", metavar="NAME=VALUE", help=text)
+        elif name == "seed":
+            several = f"{text}; for several seeds: 0,1,2 or 0-4" if text else None
+            run.add_argument(option, action="append", metavar="SEED", help=several)
+        else:
+            run.add_argument(option, metavar=name.upper(), help=text)
+    run.add_argument(
+        "--config",
+        metavar="FILE",
+        help="file of settings (JSON or YAML), or the result.json of a run; command-line options override it",
+    )
+    run.add_argument(
+        "--out",
+        type=folder,
+        metavar="FOLDER",
+        help="folder for the result; a run that is already finished there is not repeated",
+    )
+    run.add_argument(
+        "--force", action="store_true", help="overwrite the result or checkpoint of another configuration in --out"
+    )
+    takes_own(run)
+    run.set_defaults(command="run")
+
+    listing = commands.add_parser("list", help="list all methods, tasks, models, delay laws and partitions")
+    listing.add_argument(
+        "--methods", action="store_true", help="print a table of methods, with server storage and options"
+    )
+    takes_own(listing)
+    listing.set_defaults(command="list")
+    for found in entry_points(group="asyncfl_lite.commands"):
+        found.load()(commands)
+    commands.metavar = "|".join(commands.choices)
+    return parser
+
+
+def takes_own(command: argparse.ArgumentParser) -> None:
+    """Add the option ``--import``, for users' modules that register methods, models, tasks or delay laws."""
+    command.add_argument(
+        "--import",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="your own module or Python file that registers methods, models, tasks or delay laws; repeatable",
+    )
+
+
 def _run(options: argparse.Namespace) -> int:
-    from asyncfl_lite.runs.records import check_writable
     from asyncfl_lite.runs.results import mixed_versions
     from asyncfl_lite.runs.run import run, run_in
+    from asyncfl_lite.runs.store import check_writable
 
     configs = _configs(options)
     progress: Literal[True, "lines"] = True if sys.stderr.isatty() else "lines"
@@ -168,8 +399,7 @@ def _seeds(text: str) -> list[str]:
 
 def _configs(options: argparse.Namespace) -> list[Config]:
     """Return one configuration per seed, in which command-line options override settings from a file."""
-    from asyncfl_lite.runs.config import Config
-    from asyncfl_lite.runs.groups import GROUPS
+    from asyncfl_lite.runs.config import GROUPS, Config
 
     given: dict[str, Any] = {}
     for name in Config.model_fields:
@@ -193,7 +423,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
         another_task: whether the user also names a task, which is necessary for the result of a run on the user's own
             data.
     """
-    from asyncfl_lite.base.written import settings_in
+    from asyncfl_lite.base.files import settings_in
 
     path = path / "result.json" if path.is_dir() else path
     try:
@@ -218,14 +448,14 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
     If the command line names another model, method or law than the file does, the file's settings for it are dropped.
     """
+    from asyncfl_lite.runs.config import GROUPS
     from asyncfl_lite.runs.defaults import without_replaced
-    from asyncfl_lite.runs.groups import GROUPS
 
     partition = given.get("partition", written.get("partition"))
     if "alpha" in (*given, *given.get("partition_settings", ())) or partition != written.get("partition"):
         written = _without_alpha(written)
     merged = {**without_replaced(written, given), **given}
-    for group, (name, _) in GROUPS.items():
+    for group, name in GROUPS.items():
         if name in given and given[name] != written.get(name):
             merged[group] = given.get(group, {})
         elif isinstance(written.get(group), dict):
@@ -272,34 +502,17 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from asyncfl_lite.algorithms import ALGORITHMS
-    from asyncfl_lite.models import MODELS
-    from asyncfl_lite.runs.initial import INITIALISERS
-    from asyncfl_lite.simulator.delays import DELAYS
-    from asyncfl_lite.simulator.scheduling import SCHEDULING
-    from asyncfl_lite.simulator.selection import SELECTIONS
-    from asyncfl_lite.tasks import TASKS
-    from asyncfl_lite.tasks.partitions import PARTITIONS
-
     if options.methods:
         from asyncfl_lite.algorithms.table import method_table
 
         print(_wrapped(method_table(), shutil.get_terminal_size((160, 24)).columns))
         return 0
-    registries: dict[str, Registry[Any]] = {
-        "methods": ALGORITHMS,
-        "tasks": TASKS,
-        "models": MODELS,
-        "delay laws": DELAYS,
-        "partitions": PARTITIONS,
-        "redispatch (when a free slot gets new work)": SCHEDULING,
-        "selection (which client gets the new work)": SELECTIONS,
-        "initial (source of the initial weights)": INITIALISERS,
-    }
-    for title, registry in registries.items():
+    from asyncfl_lite.runs.config import registries
+
+    for name, title in TITLES.items():
         print(title)
-        for name, line in registry.describe().items():
-            print(f"  {name:18} {line}")
+        for entry, line in registries()[name].describe().items():
+            print(f"  {entry:18} {line}")
     return 0
 
 

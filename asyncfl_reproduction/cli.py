@@ -11,9 +11,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncfl_lite.arguments import WithDefaults, file, folder, takes_own
-from asyncfl_lite.base.errors import ConfigError, SimulationError, shown, unknown_name
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ConfigError, SimulationError, needs, shown, unknown_name
+from asyncfl_lite.cli import WithDefaults, file, folder, takes_own
 from asyncfl_reproduction.grid.interrupts import MESSAGE, ends_when_interrupted
 from asyncfl_reproduction.home import CELLS, kept_in
 

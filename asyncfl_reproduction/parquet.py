@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from asyncfl_lite.base.errors import ConfigError, ResultError, reason
+from asyncfl_lite.base.errors import ConfigError, ResultError, needs, reason
 from asyncfl_lite.base.files import DAMAGE, write_atomically
-from asyncfl_lite.base.libraries import needs
 
 TEXTS = frozenset(
     {

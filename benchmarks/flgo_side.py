@@ -26,7 +26,7 @@ from asyncfl_lite import Config, Update, schedule
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.delays.base import DELAYS, ClientDelays, DelayLaw, prepared
+from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw, prepared
 from asyncfl_lite.simulator.selection import SELECTIONS, IdleClients, Selection
 
 try:
@@ -175,7 +175,7 @@ class OurDelays(flgo.simulator.base.BasicSimulator):
     def initialize(self, *_: Any) -> None:
         """Prepare the delay law as our run does."""
         seed, sizes = self.run.config.seed, np.array([len(part) for part in self.run.parts])
-        self.law = prepared(self.run.config.delay_law, sizes, stream(seed, "delays setup"))
+        self.law = prepared(self.run.config.delay_settings, sizes, stream(seed, "delays setup"))
         self.draws = stream(seed, "delays")
 
     def update_client_responsiveness(self, client_ids: list[int], *_: Any) -> None:

@@ -18,7 +18,8 @@ from torch.nn import functional as F
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from asyncfl_lite import Config
-from asyncfl_lite.algorithms.synthesis import ImageGenerator
+from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, POOL_SIZE, PROBES, FedRevive
+from asyncfl_lite.algorithms.synthesis import CLASS_WEIGHT, META_RATE, ImageGenerator
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.run import Run
@@ -147,7 +148,7 @@ def fedrevive(config: Config) -> Callable[[], None]:
 
     def proportions(module: nn.Module) -> Tensor:
         with torch.no_grad():
-            return (module(torch.randn(chosen.probes, *spec.shape)) / chosen.t_probe).softmax(-1).mean(0)
+            return (module(torch.randn(PROBES, *spec.shape)) / chosen.t_probe).softmax(-1).mean(0)
 
     def features(module: nn.Module, inputs: Tensor) -> tuple[Tensor, Tensor]:
         hidden = module[:-1](inputs)
@@ -161,7 +162,7 @@ def fedrevive(config: Config) -> Callable[[], None]:
         groups = [{"params": made.parameters()}, {"params": [noise, embeddings], "lr": chosen.latent_lr}]
         optimiser, best, lowest = torch.optim.Adam(groups, lr=chosen.generator_lr, betas=(0.5, 0.999)), None, math.inf
         for _ in range(chosen.k_synth):
-            inputs = low + (high - low) * made(noise + chosen.class_weight * embeddings[labels])
+            inputs = low + (high - low) * made(noise + CLASS_WEIGHT * embeddings[labels])
             answers = [features(module, inputs) for _, module, _ in teachers]
             logits = torch.stack([rows for rows, _ in answers])
             mean = (weights[:, labels, None] * logits).sum(0)
@@ -169,7 +170,7 @@ def fedrevive(config: Config) -> Callable[[], None]:
             feature = sum((own - wanted).norm() for (_, own), (*_, wanted) in zip(answers, teachers, strict=True))
             ours = student(inputs).log_softmax(-1)
             adversarial = -F.kl_div(ours, mean.softmax(-1), reduction="batchmean")
-            loss = chosen.alpha_target * target + chosen.alpha_feat * feature + chosen.alpha_adv * adversarial
+            loss = target + chosen.alpha_feat * feature + ALPHA_ADV * adversarial
             if loss.item() < lowest:
                 best, lowest = inputs.detach(), loss.item()
             optimiser.zero_grad()
@@ -177,7 +178,7 @@ def fedrevive(config: Config) -> Callable[[], None]:
             optimiser.step()
         with torch.no_grad():
             for slow, fast in zip(generator.parameters(), made.parameters(), strict=True):
-                slow.lerp_(fast, chosen.meta_rate)
+                slow.lerp_(fast, META_RATE)
         return best, labels
 
     def go() -> None:
@@ -197,13 +198,13 @@ def fedrevive(config: Config) -> Callable[[], None]:
             if number % chosen.t_gen == 0:
                 made, labels = synthesise(list(teachers), generator, script.loaded(x), shares / shares.sum(0))
                 pool, classes = (
-                    torch.cat([pool, made])[-chosen.pool_size :],
-                    torch.cat([classes, labels])[-chosen.pool_size :],
+                    torch.cat([pool, made])[-POOL_SIZE:],
+                    torch.cat([classes, labels])[-POOL_SIZE:],
                 )
             student, size = script.loaded(x), chosen.kd_batch_size
             beta = 0.5 * (1 - math.cos(math.pi * min(1.0, staleness / (2 * chosen.s_max))))
             if beta:
-                optimiser = torch.optim.Adam(student.parameters(), lr=chosen.kd_lr, weight_decay=chosen.kd_weight_decay)
+                optimiser = torch.optim.Adam(student.parameters(), lr=chosen.kd_lr, weight_decay=FedRevive.weight_decay)
                 batches, answers = [], []
                 for (_, teacher, _), share in zip(teachers, shares, strict=True):
                     own = pool[torch.multinomial(share[classes], chosen.k_kd * size, replacement=True)]

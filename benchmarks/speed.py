@@ -28,8 +28,8 @@ from bare import bare_loop, cpu_seconds, medians, ratio
 from plain import SCRIPTS
 
 from asyncfl_lite import Config, run, run_many
-from asyncfl_lite.runs.meaning import versions
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import versions
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.scheduling import Continuous

@@ -184,7 +184,7 @@ def settings_table() -> list[dict[str, str]]:
 
 
 def _weights(config: Config, task: Task) -> int:
-    module = initial_model(config.model_spec, task.input_spec, 0)
+    module = initial_model(config.model_settings, task.input_spec, 0)
     return sum(weights.numel() for weights in module.parameters())
 
 

@@ -19,7 +19,7 @@ import warnings
 from pathlib import Path
 
 from asyncfl_lite import Config
-from asyncfl_lite.runs import checkpoints
+from asyncfl_lite.runs import store
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 
@@ -33,9 +33,9 @@ def die() -> None:
 
 def die_inside_a_write(kind: str, saves: int, share: float) -> None:
     """Have this process killed in its save number ``saves``: ``cut_off`` after a share of the bytes, or ``unnamed``."""
-    write, replace, count = checkpoints._Hashed.write, Path.replace, {"begun": 0, "written": 0}
+    write, replace, count = store._Hashed.write, Path.replace, {"begun": 0, "written": 0}
 
-    def counted(self: checkpoints._Hashed, data: bytes) -> int:
+    def counted(self: store._Hashed, data: bytes) -> int:
         count["begun"] += self.sha256.digest() == EMPTY
         if kind == "cut_off" and count["begun"] >= saves:
             self.file.write(data[: int(share * len(data))])
@@ -50,7 +50,7 @@ def die_inside_a_write(kind: str, saves: int, share: float) -> None:
                 die()
         return replace(self, target)
 
-    checkpoints._Hashed.write, Path.replace = counted, named
+    store._Hashed.write, Path.replace = counted, named
 
 
 def attempt(folder: Path, config: Config, after: float, how: tuple[str, int, float] | None = None) -> bool:

@@ -23,8 +23,8 @@ from bad_input.grids import GRIDS, PAPER, TIER
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.runs.records import standing, write_record
 from asyncfl_lite.runs.results import load_complete
+from asyncfl_lite.runs.store import standing, write_record
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "local_steps": 2, "rounds": 2}

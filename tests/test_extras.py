@@ -15,7 +15,7 @@ import environments
 import pytest
 
 from asyncfl_lite import load_result
-from asyncfl_lite.runs import meaning
+from asyncfl_lite.runs import store
 
 RUN = ["run", "--clients", "4", "--concurrency", "2", "--buffer-size", "1", "--rounds", "1", "--out", "mine"]
 EXAMPLES = {
@@ -125,7 +125,7 @@ def test_an_extra_is_enough_for_its_example_and_every_run_is_kept(extra, forks, 
     brought = environments.brought_by(*filter(None, [extra]))
     for folder in ("first", "second", *(line[line.index("--out") + 1] for line in kept)):
         versions = load_result(tmp_path / folder).versions
-        assert set(versions) - {"asyncfl_lite", "python", "instructions", "torch"} == brought & set(meaning.LIBRARIES)
+        assert set(versions) - {"asyncfl_lite", "python", "instructions", "torch"} == brought & set(store.LIBRARIES)
     if not extra:
         assert codes[len(kept) :] == ["2"] * len(LACKING)
         lines = re.findall(r"needs \w+; pip install 'asyncfl-lite\[(\w+)\]'", done.stderr)
@@ -158,9 +158,9 @@ def test_grid_is_enough_for_a_cell_of_each_kind_that_the_smoke_tier_has(tmp_path
 def test_versions_are_those_at_the_run_s_beginning_and_stay_with_the_result(tmp_path, monkeypatch):
     from asyncfl_lite import Config, Run
 
-    monkeypatch.setattr("asyncfl_lite.runs.joined.versions", lambda: {"torch": "then"})
+    monkeypatch.setattr("asyncfl_lite.runs.run.versions", lambda: {"torch": "then"})
     begun = Run(Config(clients=4, concurrency=2, buffer_size=1, rounds=1))
-    monkeypatch.setattr("asyncfl_lite.runs.joined.versions", lambda: {"torch": "now"})
+    monkeypatch.setattr("asyncfl_lite.runs.run.versions", lambda: {"torch": "now"})
     result = begun.finish()
     result.save(tmp_path / "once")
     loaded = load_result(tmp_path / "once")
@@ -171,11 +171,11 @@ def test_versions_are_those_at_the_run_s_beginning_and_stay_with_the_result(tmp_
 
 def test_a_library_without_metadata_is_left_out(monkeypatch):
     def absent(name):
-        raise meaning.metadata.PackageNotFoundError(name)
+        raise store.metadata.PackageNotFoundError(name)
 
-    meaning._libraries.cache_clear()
-    monkeypatch.setattr(meaning.metadata, "version", absent)
+    store._libraries.cache_clear()
+    monkeypatch.setattr(store.metadata, "version", absent)
     try:
-        assert sorted(meaning.versions()) == ["asyncfl_lite", "instructions", "python", "torch"]
+        assert sorted(store.versions()) == ["asyncfl_lite", "instructions", "python", "torch"]
     finally:
-        meaning._libraries.cache_clear()
+        store._libraries.cache_clear()

@@ -8,10 +8,9 @@ import pytest
 
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.runs.checkpoints import identity_of, save_checkpoint
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.records import write_record
 from asyncfl_lite.runs.run import run
+from asyncfl_lite.runs.store import identity_of, save_checkpoint, write_record
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import kept_speeds, recorded_speeds
 from asyncfl_reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncfl_lite.base.errors import ConfigError, MissingLibraryError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ConfigError, MissingLibraryError, needs
 from asyncfl_lite.cli import main
 from asyncfl_reproduction import home
 from asyncfl_reproduction.places import tier_file

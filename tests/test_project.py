@@ -164,7 +164,7 @@ def test_notebooks_are_small_python3_and_named_in_the_readme(path):
     nbformat.validate(book)
     assert book.metadata.kernelspec.name == "python3"
     assert path.stat().st_size < 1_000_000
-    assert path.name in (ROOT / "README.md").read_text()
+    assert path.name in (ROOT / "notebooks/README.md").read_text()
     outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in outputs if output.output_type == "error"]
 

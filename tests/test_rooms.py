@@ -15,9 +15,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "asyncfl_lite"
-LOOSE = {"__init__", "__main__", "arguments", "cli", "plots"}
+LOOSE = {"__init__", "__main__", "cli", "plots", "testing"}
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
-ROOMS = {"base", "simulator", "models", "tasks", "clients", "algorithms", "runs", "testing"}
+ROOMS = {"base", "simulator", "models", "tasks", "clients", "algorithms", "runs"}
 ABOVE = re.compile(r"^(cells|printed|results|notebooks|asyncfl_reproduction|asyncfl_course)(/|$)")
 
 

@@ -35,7 +35,7 @@ def test_there_are_statements_of_each_kind():
     assert all(
         len(pattern.findall(texts)) >= 3 for pattern in (statements.SAYS, statements.SAYS_NONE, statements.LABEL)
     )
-    assert {"README.md", "lead.json", "08_fedecho_evidence"} <= {
+    assert {"findings.md", "lead.json", "08_fedecho_evidence"} <= {
         one.where for one in every() if statements.SAYS.search(one.text) or statements.SAYS_BOTH.search(one.text)
     }
 

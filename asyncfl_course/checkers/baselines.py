@@ -8,7 +8,7 @@ import torch
 
 from asyncfl_course.exercises import exercise
 from asyncfl_course.expectations import call, expect, expect_close
-from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms import mixing
 
 
 @exercise("03.1", "The hinge")
@@ -23,7 +23,7 @@ def hinge(answer: Any) -> None:
     }
     for inputs, why in cases.items():
         tau, a, b = inputs
-        expect_close(answer, inputs, staleness.hinge(tau, a, b), because=why)
+        expect_close(answer, inputs, mixing.hinge(tau, a, b), because=why)
 
 
 @exercise("03.2", "CA²FL's direction")

@@ -10,8 +10,9 @@ import torch
 from asyncfl_course.exercises import Wrong, exercise
 from asyncfl_course.expectations import call, expect, expect_close, numbers, shown
 from asyncfl_course.explore import predicted_staleness
-from asyncfl_lite.algorithms import FedADT, staleness
+from asyncfl_lite.algorithms import FedADT
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
+from asyncfl_lite.algorithms.mixing import poly
 from asyncfl_lite.base.errors import AsyncFLError
 
 
@@ -30,7 +31,7 @@ def late_and_light(answer: Sequence[float]) -> None:
             f"Your staleness {age:g} is too {'large' if age > wanted else 'small'}: {hint}.",
         )
     expect_close(
-        weight, None, staleness.poly(age), atol=2e-3, because="beta is one over the square root of staleness plus one",
+        weight, None, poly(age), atol=2e-3, because="beta is one over the square root of staleness plus one",
         called="Your beta",
     )  # fmt: skip
 
@@ -41,7 +42,7 @@ def shares(answer: Callable) -> None:
     for taus in ([0], [3], [8, 3], [0, 1, 3], [5, 0, 99], [99] * 4, []):
         wanted = [1.0]
         for tau in taus:
-            beta = staleness.poly(tau)
+            beta = poly(tau)
             wanted = [(1 - beta) * share for share in wanted] + [beta]
         expect_close(
             answer,

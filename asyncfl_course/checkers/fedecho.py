@@ -13,7 +13,7 @@ from asyncfl_course.expectations import call, expect, expect_close, expect_equal
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
 from asyncfl_lite.algorithms.losses import uncertainty_weight
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @exercise("07.1", "Who has how much say?")

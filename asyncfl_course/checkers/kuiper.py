@@ -13,7 +13,7 @@ from asyncfl_course.expectations import call, expect, expect_close, numbers, sho
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 def _tensor(*values: Any) -> Tensor:

@@ -4,7 +4,7 @@ Each explorer is two functions. The first takes plain values and returns a matpl
 shows everywhere; the second puts ipywidgets around it, which need a running kernel.
 """
 
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import needs
 
 with needs("notebooks", "explorers"):
     from asyncfl_course.explore.controls import under_controls

@@ -6,7 +6,7 @@ import numpy as np
 
 from asyncfl_course.explore.controls import under_controls
 from asyncfl_course.records import bound_figure
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import needs
 
 with needs("notebooks", "controls"):
     import ipywidgets as widgets

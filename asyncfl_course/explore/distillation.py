@@ -21,8 +21,9 @@ from torch import Tensor
 from asyncfl_course.explore.controls import Explorer, under_controls
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.losses import (
+    cross_entropy,
     entropy,
-    labelled_distillation_loss,
+    kl_divergence,
     uncertainty_aware_loss,
     uncertainty_weight,
 )
@@ -86,8 +87,9 @@ def distillation_terms(
             Eq. 4, default settings). The first two rules use FedADT's loss.
         weight: the mixing weight; only ``fixed`` uses it.
         version: the server's version; only ``fedadt`` uses it.
-        temperature, direction, times_t2: as in :func:`~asyncfl_lite.algorithms.losses.labelled_distillation_loss`; not
-            used by ``fedecho``.
+        temperature: T of both softmax functions in the KL term; not used by ``fedecho``, and neither are the next two.
+        direction: ``forward`` for KL(teacher ‖ student), as FedADT prints it; ``reverse`` for KL(student ‖ teacher).
+        times_t2: multiply the KL term by T², as is usual elsewhere.
 
     Raises:
         ConfigError: if the logits do not match, or a setting is out of its range.
@@ -135,8 +137,14 @@ def _loss(
     """Return a function that maps the mixing weight to the loss."""
     if rule == "fedecho":
         return lambda weight: uncertainty_aware_loss(free, given.softmax(-1), weight)
-    right, options = torch.tensor([label]), {"direction": direction, "times_t2": times_t2}
-    return lambda weight: labelled_distillation_loss(free, given, right, weight, temperature=temperature, **options)
+    target, guess = (given, free) if direction == "forward" else (free, given)
+
+    def mixed(weight: float) -> Tensor:
+        kl = kl_divergence((target / temperature).softmax(-1), guess / temperature)
+        kl = kl * temperature**2 if times_t2 else kl
+        return (weight * kl + (1.0 - weight) * cross_entropy(free, torch.tensor([label]))).mean()
+
+    return mixed
 
 
 def _weight(rule: str, softened: Tensor, weight: float, version: int) -> float:

@@ -23,7 +23,7 @@ from asyncfl_course.explore.staleness import READY_LAWS, run_clock
 from asyncfl_lite.algorithms import Update, make_algorithm
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.fedasync import FedAsync
-from asyncfl_lite.algorithms.multi_teacher import MultiTeacher
+from asyncfl_lite.algorithms.fedrevive import MultiTeacher
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.plots import ACCENT, NEUTRAL, shade, title, use_style
 

@@ -28,11 +28,9 @@ from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
 
 READY_LAWS = tuple(
-    name
-    for name in DELAYS
-    if not any(field.is_required() or place == "folder" for place, field in DELAYS.get(name).model_fields.items())
+    name for name in DELAYS if not any(field.is_required() for field in DELAYS.get(name).model_fields.values())
 )
-"""Delay laws without required settings or files."""
+"""Delay laws without required settings."""
 
 
 def run_clock(

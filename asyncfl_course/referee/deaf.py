@@ -17,7 +17,7 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 VERSIONS = 180
 """Enough versions for every straggler to report; the first one does after about a hundred."""

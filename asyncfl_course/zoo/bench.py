@@ -11,7 +11,7 @@ import torch
 from asyncfl_lite.algorithms import Algorithm, ServerContext
 from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 CLIENTS = 6
 """Number of clients on the bench."""

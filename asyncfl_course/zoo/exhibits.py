@@ -139,7 +139,7 @@ _STALE = (
             {"queue_length": 3},
             {"queue_length": 10},
             {"queue_length": 1},
-            {"queue_length": 2, "warmup": "wait"},
+            {"queue_length": 2},
         ),
         config=ARRIVALS,
     ),
@@ -163,7 +163,7 @@ _STALE = (
         (
             {"buffer_size": 2},
             {"buffer_size": 3, "mixing": 0.4},
-            {"buffer_size": 2, "kuiper_norm": "delta", "staleness_offset": 1},
+            {"buffer_size": 2, "kuiper_norm": "delta"},
         ),
         ({"buffer_size": 2, "t0": 0.0}, {"buffer_size": 2, "acc": "post_eval"}),
         config={"client_lr": 0.1},
@@ -175,7 +175,7 @@ _MEMORY = (
     Exhibit(
         "G",
         "ca2fl",
-        Mutation(CA2FL, "latest.get(update.client)", "self._waiting.get(update.client)"),
+        Mutation(CA2FL, "self.cache.get(update.client)", "self._waiting.get(update.client)"),
         "CA²FL: x ← x + η (h + mean of Δ_i - h_i), where h_i is the last update of client i in the `cache` and h the "
         "mean of all h_i; then h_i ← Δ_i.",
         {
@@ -190,8 +190,8 @@ _MEMORY = (
         4,
         (
             {"buffer_size": 2, "server_lr": 0.5},
-            {"buffer_size": 1, "server_lr": 1.0, "cache_mean": "seen"},
-            {"buffer_size": 3, "server_lr": 0.7, "cache_commit": "at_receive"},
+            {"buffer_size": 1, "server_lr": 1.0},
+            {"buffer_size": 3, "server_lr": 0.7},
         ),
         ({"buffer_size": 2, "server_lr": 0.5, "cache": False},),
         config={"server_lr": 0.3},
@@ -267,7 +267,7 @@ _AROUND = (
         5,
         (
             {"buffer_size": 2, "server_lr": 0.1},
-            {"buffer_size": 1, "server_lr": 0.01, "fedac_fresh": "floor"},
+            {"buffer_size": 1, "server_lr": 0.01, "floor": 0.3},
             {"buffer_size": 3, "server_lr": 0.1, "correction": "once"},
         ),
         config={"server_lr": 0.003},

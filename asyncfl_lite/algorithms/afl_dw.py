@@ -12,9 +12,13 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm
+from asyncfl_lite.simulator.jobs import Update
+
+RATE = 0.005
+"""Rate r of the linear and exponential schedules."""
+SPAN = 150.0
+"""Staleness at which the stepwise schedule is 1; the authors' code takes 1.5 M_c / M."""
 
 
 @ALGORITHMS.register("afl_dw")
@@ -48,13 +52,9 @@ class AFLDW(Algorithm):
 
         beta_family: Literal["cosine", "linear", "exponential", "stepwise", "constant"] = "cosine"
         """``cosine``: ½ (1 - cos(π τ / 2 s_max)), then 1; ``linear``: r τ, at most 1; ``exponential``: 1 - e^(-r τ);
-        ``stepwise``: a quarter more at each quarter of the span; ``constant``: always the same."""
+        ``stepwise``: a quarter more at each quarter of 150, then 1; ``constant``: always the same. r is 0.005."""
         s_max: float = Field(75.0, gt=0)
         """Staleness at which the cosine schedule is ½; the schedule reaches 1 at twice this staleness."""
-        beta_rate: float = Field(0.005, ge=0)
-        """Rate r of the linear and exponential schedules."""
-        beta_span: float = Field(150.0, gt=0)
-        """Staleness at which the stepwise schedule is 1; the authors' code takes 1.5 M_c / M."""
         beta_constant: float = Field(0.5, ge=0, le=1)
         """β of the constant schedule, for any staleness; DD-FedRevive has 0.5 (FedRevive Table 5)."""
 
@@ -66,11 +66,11 @@ class AFLDW(Algorithm):
         if chosen.beta_family == "constant":
             return chosen.beta_constant
         if chosen.beta_family == "linear":
-            return min(1.0, chosen.beta_rate * tau)
+            return min(1.0, RATE * tau)
         if chosen.beta_family == "exponential":
-            return 1.0 - math.exp(-chosen.beta_rate * tau)
+            return 1.0 - math.exp(-RATE * tau)
         if chosen.beta_family == "stepwise":
-            return min(4, math.floor(4 * tau / chosen.beta_span)) / 4
+            return min(4, math.floor(4 * tau / SPAN)) / 4
         return 0.5 * (1.0 - math.cos(math.pi * min(1.0, tau / (2 * chosen.s_max))))
 
     def weight_of(self, update: Update) -> float:

@@ -6,15 +6,14 @@ Wang et al., "Tackling the Data Heterogeneity in Asynchronous Federated Learning
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("ca2fl")
@@ -24,7 +23,8 @@ class CA2FL(FedBuff):
     A step adds the mean of all cached updates h_i to the mean of the buffered corrections Δ_i - h_i.
 
     ``v = h + (1/M) Σ (Δ_i - h_i)``, ``x ← x + η v``, then ``h_i ← Δ_i``; h is the mean of all h_i, which start
-    at zero. Without the cache, and in the first aggregation, it is FedBuff.
+    at zero. A client that reports twice before that is cached by its last report. Without the cache, and in the first
+    aggregation, it is FedBuff.
 
     Attributes:
         cache: client -> ``(d,)`` cached update h_i; absent while zero.
@@ -53,10 +53,6 @@ class CA2FL(FedBuff):
 
         cache: bool = True
         """Use the cache; if False, this is FedBuff."""
-        cache_mean: Literal["all", "seen"] = "all"
-        """Divide Σ h_i by N (clients that have not reported count as zero), or by the number of those that have."""
-        cache_commit: Literal["at_agg", "at_receive"] = "at_agg"
-        """When Δ_i becomes h_i: at the aggregation (a client's last report counts), or at once."""
 
     settings: Settings
 
@@ -71,9 +67,8 @@ class CA2FL(FedBuff):
         """Return the correction Δ_i - h_i, and remember Δ_i for the cache."""
         if not self.settings.cache:
             return update.delta
-        latest = {**self.cache, **self._waiting} if self.settings.cache_commit == "at_receive" else self.cache
         self._waiting = {**self._waiting, update.client: update.delta}
-        cached = latest.get(update.client)
+        cached = self.cache.get(update.client)
         return update.delta if cached is None else update.delta - cached
 
     def step(self, mean: Tensor) -> Tensor:
@@ -83,8 +78,8 @@ class CA2FL(FedBuff):
         return x
 
     def cached_mean(self) -> Tensor:
-        """Return h, the ``(d,)`` mean of the cached updates."""
-        return self.cache_sum / (self.context.num_clients if self.settings.cache_mean == "all" else len(self.cache))
+        """Return h, the ``(d,)`` mean of the cached updates; clients that have not reported count as zero."""
+        return self.cache_sum / self.context.num_clients
 
     def _commit(self) -> None:
         for client, delta in self._waiting.items():

@@ -12,10 +12,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.adaptive import AdaptiveStep
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
+from asyncfl_lite.algorithms.fedopt import AdaptiveStep
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fadas")

@@ -13,10 +13,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.adaptive import AdaptiveStep
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
+from asyncfl_lite.algorithms.fedopt import AdaptiveStep
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedac")
@@ -57,8 +56,6 @@ class FedAC(AdaptiveStep):
         """β₁, the fraction of m that an aggregation keeps; it also weighs m against the newest mean in m̂."""
         beta2: float = Field(0.9, ge=0, lt=1)
         """β₂, the fraction of v that an aggregation keeps."""
-        fedac_fresh: Literal["one", "floor", "cos_x"] = "one"
-        """Weight r of a fresh update, for which x_t - x_{t_i} is zero: 1, ``floor``, or the cosine with x_t itself."""
         correction: Literal["per_step", "once", "off"] = "per_step"
         """Clients apply C - C_i at every step, once after training, or never. With AdamW on digits, corrections at
         every step end 9 points above no corrections at a client learning rate of 0.01, and 6 points below at 0.002
@@ -94,15 +91,14 @@ class FedAC(AdaptiveStep):
         return control - self.controls[client] if client in self.controls else control
 
     def agreement(self, update: Update) -> float:
-        """Return r_i: the cosine between the update and the model's movement during the job, at least ``floor``."""
+        """Return r_i: the cosine between the update and the model's movement during the job, at least ``floor``.
+
+        It is 1 for a fresh update, since the model has not moved.
+        """
         chosen = self.settings
         movement = self.x - self.start_of(update)
         if not movement.any():
-            if chosen.fedac_fresh == "one":
-                return 1.0
-            if chosen.fedac_fresh == "floor":
-                return chosen.floor
-            movement = self.x
+            return 1.0
         size = torch.linalg.vector_norm(movement) * torch.linalg.vector_norm(update.delta)
         cosine = float(movement @ update.delta / size) if size > 0 else chosen.floor
         return min(max(cosine, chosen.floor), 1.0)  # tiny vectors' lengths are rounded

@@ -7,18 +7,15 @@ learning rate and length) are options, whose defaults are our reading.
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
-from asyncfl_lite.algorithms.mixing import MixingMethod
+from asyncfl_lite.algorithms.mixing import MixingMethod, poly
 from asyncfl_lite.models.descent import Optimiser
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedadt")
@@ -70,10 +67,6 @@ class FedADT(MixingMethod):
         with mixing 1."""
         tau_kd: int = Field(1, ge=0)
         """Staleness up to which models are mixed in without distillation."""
-        kl_dir: Literal["forward", "reverse"] = "forward"
-        """Direction of the KL term: KL(teacher ‖ student), as printed, or the reverse."""
-        kd_t2: bool = False
-        """Multiply the KL term by T², as is usual elsewhere."""
 
     settings: Settings
 
@@ -84,7 +77,7 @@ class FedADT(MixingMethod):
 
     def weight_of(self, update: Update) -> float:
         """Return the mixing weight β for an update, from its staleness."""
-        return staleness.poly(update.staleness)
+        return poly(update.staleness)
 
     def kl_weight(self, version: int) -> float:
         """Return α̃, the weight of the KL term at a version (Eq. 8)."""
@@ -109,11 +102,10 @@ class FedADT(MixingMethod):
         inputs, labels = self.labelled
         (outputs,) = context.outputs([(self.x, self.buffers)], inputs)
         batches = context.samples(inputs).minibatches(context.rng, size=chosen.kd_batch_size, passes=chosen.kd_rounds)
-        eq_7 = partial(labelled_distillation_loss, direction=chosen.kl_dir, times_t2=chosen.kd_t2)
         return context.distil(
             student,
             batches,
-            loss=partial(eq_7, temperature=chosen.kd_temperature),
+            loss=partial(labelled_distillation_loss, temperature=chosen.kd_temperature),  # Eq. 7
             against=[context.predictions(outputs, inputs), context.answers(labels)],
             weight=self.kl_weight(self.version),
             optimiser=Optimiser("sgd", self.distill_lr),

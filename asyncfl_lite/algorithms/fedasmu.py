@@ -11,11 +11,14 @@ import math
 
 from pydantic import Field
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.simulator.jobs import Midway
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Midway, Update
+
+LAMBDA, IOTA, SIGMA = 1.0, 0.5, 0.5
+"""λ, the size of the part of ξ that falls; ι, the part that never falls; σ, the exponent by which staleness counts."""
+GAMMA, UPSILON = 1.0, 1.0
+"""γ, the factor of φ; υ, by which φ is 0 for a model at most υ² - 1 versions newer."""
 
 
 @ALGORITHMS.register("fedasmu")
@@ -44,43 +47,27 @@ class FedASMU(MixingMethod):
         colour="#9a9a00",
     )
 
+    midway = 0.5
+
     class Settings(MixingMethod.Settings):
-        """Options of FedASMU; some are constants here, although the paper learns them."""
+        """Options of FedASMU."""
 
         mu: float = Field(1.0, ge=0)
         """μ, the factor of ξ in α and of φ in β; 0 mixes nothing in."""
-        lambda_: float = Field(1.0, ge=0)
-        """λ, the size of the part of ξ that falls with version and staleness."""
-        iota: float = Field(0.5, ge=0)
-        """ι, the part of ξ that never falls, so that late and stale updates keep some weight."""
-        sigma: float = Field(0.5, ge=0)
-        """σ, the exponent by which ξ falls with staleness; 0 ignores staleness."""
-        gamma: float = Field(1.0, ge=0)
-        """γ, the factor of φ; 0 switches off merging on clients."""
-        upsilon: float = Field(1.0, ge=0)
-        """υ, which lowers φ for models that are hardly newer; φ is 0 for one at most υ² - 1 versions newer."""
-        merge_at: float | None = Field(0.5, ge=0, lt=1)
-        """Fraction of a job after which its client merges a newer model; none for never."""
 
     settings: Settings
 
-    @property
-    def midway(self) -> float | None:
-        """Fraction of a job after which its client merges a newer model; None if it never does."""
-        return self.settings.merge_at
-
     def weight_of(self, update: Update) -> float:
         """Return the mixing weight α for an update."""
-        chosen = self.settings
-        staleness = update.staleness + 1
-        freshness = chosen.lambda_ / (math.sqrt(self.version + 1) * staleness**chosen.sigma) + chosen.iota
-        return chosen.mu * freshness / (1 + chosen.mu * freshness)
+        mu, staleness = self.settings.mu, update.staleness + 1
+        freshness = LAMBDA / (math.sqrt(self.version + 1) * staleness**SIGMA) + IOTA
+        return mu * freshness / (1 + mu * freshness)
 
     def midway_model(self, start_version: int) -> Midway | None:
         """Return the newest model and its mixing weight β; None if the client already has that model."""
-        chosen, newest = self.settings, self.version
+        mu, newest = self.settings.mu, self.version
         if newest == start_version:
             return None
-        newer = 1 - chosen.upsilon / math.sqrt(newest - start_version + 1)
-        freshness = chosen.gamma / math.sqrt(newest) * max(newer, 0.0)
-        return Midway(self.x, chosen.mu * freshness / (1 + chosen.mu * freshness))
+        newer = 1 - UPSILON / math.sqrt(newest - start_version + 1)
+        freshness = GAMMA / math.sqrt(newest) * max(newer, 0.0)
+        return Midway(self.x, mu * freshness / (1 + mu * freshness))

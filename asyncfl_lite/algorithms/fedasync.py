@@ -10,11 +10,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS
-from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, About
+from asyncfl_lite.algorithms.mixing import MixingMethod, hinge, poly
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedasync")
@@ -67,10 +65,10 @@ class FedAsync(MixingMethod):
         """Return the mixing weight α_t for an update of staleness ``tau``."""
         chosen = self.settings
         if chosen.staleness_function == "hinge":
-            return chosen.mixing * staleness.hinge(tau, chosen.hinge_a, chosen.hinge_b)
+            return chosen.mixing * hinge(tau, chosen.hinge_a, chosen.hinge_b)
         if chosen.staleness_function == "poly":
-            return chosen.mixing * staleness.poly(tau, chosen.poly_a)
-        return chosen.mixing * staleness.constant(tau)
+            return chosen.mixing * poly(tau, chosen.poly_a)
+        return chosen.mixing
 
     def weight_of(self, update: Update) -> float:
         """Return the mixing weight α_t for an update, from its staleness."""

@@ -11,10 +11,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
+from asyncfl_lite.algorithms.mixing import poly
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedbuff")
@@ -82,7 +81,7 @@ class FedBuff(Algorithm):
     def weights(self, update: Update) -> tuple[float, float]:
         """Return an update's weight in the buffer's sum, and the number that it adds to the sum's divisor."""
         size = update.num_samples if self.settings.buffer_weight == "samples" else 1
-        shrink = 1.0 if self.settings.staleness_weight == "none" else staleness.poly(update.staleness)
+        shrink = 1.0 if self.settings.staleness_weight == "none" else poly(update.staleness)
         return size * shrink, size * shrink if self.settings.staleness_weight == "poly_norm" else size
 
     def entry(self, update: Update) -> Tensor:

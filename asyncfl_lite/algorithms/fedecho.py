@@ -1,8 +1,8 @@
 """FedEcho: FedBuff plus distillation from all clients' latest predictions, weighted by their uncertainty.
 
 "Stragglers Can Contribute More: Uncertainty-Aware Distillation for Asynchronous Federated Learning", Algorithm 1 and
-Eqs. 2 to 4. Details that the paper leaves open (Q, the distillation batch, logits or probabilities, Adam's state) are
-options, whose defaults are our reading.
+Eqs. 2 to 4; line numbers are Algorithm 1's. Details that the paper leaves open (Q, the distillation batch, logits or
+probabilities) are options, whose defaults are our reading.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.losses import between, uncertainty, uncertainty_aware_loss
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.descent import Optimiser
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedecho")
@@ -53,7 +52,7 @@ class FedEcho(FedBuff):
         also_stored="the buffer's models until they predict",
         colour="#029e73",
     )
-    state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
+    state_names = (*FedBuff.state_names, "logits", "last_weight")
 
     class Settings(FedBuff.Settings):
         """Options of FedEcho."""
@@ -71,15 +70,10 @@ class FedEcho(FedBuff):
         distill_batch_size: int = Field(50, ge=1)
         """Number of unlabelled samples in a minibatch of distillation; the paper prints none."""
         distill_opt: Literal["adam", "sgd"] = "adam"
-        """Optimiser: the experiments' Adam (0.9, 0.999, 1e-8) or Algorithm 1's plain step."""
-        adam_state: Literal["reset", "persist"] = "reset"
-        """Whether Adam's averages start anew at each aggregation or persist; the paper does not say."""
-        distill_bn: Literal["frozen", "train"] = "frozen"
-        """Whether the student's BatchNorm, in distillation, uses stored running statistics or each minibatch's own."""
+        """Optimiser: the experiments' Adam (0.9, 0.999, 1e-8) or Algorithm 1's plain step. The paper does not say
+        whether Adam's averages persist; here they start anew at each aggregation."""
         teacher_avg: Literal["logits", "probs"] = "logits"
         """Outputs averaged over clients: logits (Alg. 1, line 13), or probabilities (the paper's Appendix B)."""
-        alpha_scope: Literal["batch", "sample"] = "batch"
-        """Whether α depends on the teacher's mean entropy over a batch, as in Eq. 4, or on each sample's entropy."""
         alpha_min: float = Field(0.2, ge=0, le=1)
         """α_min, the weight of the KL term where the teacher is certain (Eqs. 3 and 4, §5.1)."""
         alpha_max: float = Field(0.8, ge=0, le=1)
@@ -95,37 +89,36 @@ class FedEcho(FedBuff):
         return self.settings.distill_lr > 0 and self.settings.distill_q > 0
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
-        """Start at version 0 with no stored logits, and draw the unlabelled samples."""
+        """Start at version 0 with no stored logits, and draw the unlabelled samples (line 1)."""
         super().start(x0, context, **options)
         self.logits: dict[int, Tensor] = {}
         self.last_weight = float("nan")
-        self._adam: tuple[Tensor, Tensor, int] | None = None
+        self._reported: dict[int, tuple[Tensor, Tensor | None]] = {}
         inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
         self.unlabelled = self.context.samples(inputs)
 
-    @property
-    def logits(self) -> dict[int, Tensor]:
-        """Predictions of every client's latest model; reading this property computes those of newly arrived models."""
-        if self._heard:
-            found = dict(zip(self._heard, self._predictions(list(self._heard.values())), strict=True))
-            kept = {client: rows for client, rows in self._logits.items() if client not in found}
-            finite = {client: rows for client, rows in found.items() if torch.isfinite(rows).all()}
-            self.logits = {**kept, **finite}  # a new mapping, so that a saved state stays as it was
-        return self._logits
-
-    @logits.setter
-    def logits(self, logits: dict[int, Tensor]) -> None:
-        self._logits = logits
-        self._heard: dict[int, tuple[Tensor, Tensor | None]] = {}
-
     def on_receive(self, update: Update) -> bool:
-        """Keep the client's model, to compute predictions for the whole buffer at once; then proceed as FedBuff does.
+        """Keep the client's model, which predicts when the buffer is full; then proceed as FedBuff does (line 4)."""
+        self._reported = {**self._reported, update.client: (self.start_of(update) + update.delta, update.buffers)}
+        return super().on_receive(update)
+
+    def flush(self) -> bool:
+        """Store what the buffer's clients predict (line 5), then aggregate (9, 10) and distil (11 to 17)."""
+        self.infer()
+        return super().flush()
+
+    def infer(self) -> None:
+        """Store the logits y_i on U of every client that has reported (line 5), for the whole buffer at once.
 
         Predictions that are not finite, because the client's model overflows, are dropped; the client then has none
         until its next report.
         """
-        self._heard = {**self._heard, update.client: (self.start_of(update) + update.delta, update.buffers)}
-        return super().on_receive(update)
+        if self._reported:
+            found = dict(zip(self._reported, self._predictions(list(self._reported.values())), strict=True))
+            kept = {client: rows for client, rows in self.logits.items() if client not in found}
+            finite = {client: rows for client, rows in found.items() if torch.isfinite(rows).all()}
+            self.logits = {**kept, **finite}  # a new mapping, so that a saved state stays as it was
+            self._reported = {}
 
     def _predictions(self, models: Sequence[tuple[Tensor, Tensor | None]]) -> list[Tensor]:
         """Return several models' ``(m, C)`` predictions on the unlabelled set, dropping all other outputs."""
@@ -145,8 +138,36 @@ class FedEcho(FedBuff):
             (outputs,) = self.context.outputs([model], inputs)
             yield self.context.predictions(outputs, inputs)
 
+    def after_step(self, x: Tensor) -> Tensor:
+        """Distil every client's latest logits into the ``(d,)`` aggregated model (lines 11 to 17)."""
+        if not (self.logits and self.moves_by_itself):
+            return x
+        chosen = self.settings
+        # 11, 12: Q minibatches of U
+        batches = self.unlabelled.minibatches(
+            self.context.rng,
+            size=chosen.distill_batch_size,
+            passes=chosen.distill_q,
+            steps=chosen.distill_q if chosen.distill_unit == "steps" else None,
+        )
+        # 13: the teacher's probabilities p on all of U, and α for each minibatch (Eq. 4)
+        teacher = self._teacher()
+        weight = between(chosen.alpha_min, chosen.alpha_max, batches.means(uncertainty(teacher)))
+        # 13 to 16: for B in batches: x ← x - η_d Clip(∇ f_d(p[B], Logits_x(B)), ν)
+        student = self.context.distil(
+            x,
+            batches,
+            loss=uncertainty_aware_loss,  # f_d (Eq. 3)
+            against=[teacher],
+            weight=weight,
+            optimiser=Optimiser(chosen.distill_opt, chosen.distill_lr, clip=chosen.clip),
+            buffers=self.buffers,
+        ).x
+        self.last_weight = float(weight[-batches.row_sizes[-1] :].mean())
+        return student if torch.isfinite(student).all() else x  # 17; an overflow must not ruin the model for good
+
     def _teacher(self) -> Tensor:
-        """Return the ``(m, C)`` class probabilities of all clients combined (Alg. 1, line 13).
+        """Return the ``(m, C)`` class probabilities of all clients combined (line 13).
 
         The sum is computed anew each time, in double precision and in the order of clients: a running sum would never
         lose the effect of a single overflowing or huge prediction.
@@ -157,34 +178,12 @@ class FedEcho(FedBuff):
         mean = sum((logits if as_logits else logits.softmax(-1) for logits in stored), zero) / len(self.logits)
         return (mean.softmax(-1) if as_logits else mean).to(self.x)
 
-    def after_step(self, x: Tensor) -> Tensor:
-        """Distil every client's latest logits into the aggregated model (Alg. 1, lines 12 to 17)."""
-        chosen = self.settings
-        if not (self.logits and self.moves_by_itself):  # reading self.logits always empties the buffer of models
-            return x
-        teacher = self._teacher()
-        batches = self.unlabelled.minibatches(
-            self.context.rng,
-            size=chosen.distill_batch_size,
-            passes=chosen.distill_q,
-            steps=chosen.distill_q if chosen.distill_unit == "steps" else None,
-        )
-        share = uncertainty(teacher)
-        share = batches.means(share) if chosen.alpha_scope == "batch" else share[batches.rows]
-        weight = between(chosen.alpha_min, chosen.alpha_max, share)  # Eq. 4
-        buffers = self.buffers  # training mode writes into the given buffers
-        student, adam = self.context.distil(
-            x,
-            batches,
-            loss=uncertainty_aware_loss,  # Eq. 3
-            against=[teacher],
-            weight=weight,
-            optimiser=Optimiser(chosen.distill_opt, chosen.distill_lr, clip=chosen.clip),
-            buffers=buffers.clone() if buffers is not None and self.bn_mode == "freeze" else buffers,
-            train=chosen.distill_bn == "train",
-            adam=self._adam,
-        )
-        self.last_weight = float(weight[-batches.row_sizes[-1] :].mean())
-        if chosen.adam_state == "persist":
-            self._adam = adam
-        return student if torch.isfinite(student).all() else x  # an overflow must not ruin the model for good
+    def state(self) -> dict[str, Any]:
+        """Return the state that :meth:`restore` loads; models that have not predicted yet do so first."""
+        self.infer()
+        return super().state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Load a saved state."""
+        super().restore(state)
+        self._reported = {}

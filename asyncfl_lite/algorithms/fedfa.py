@@ -7,15 +7,14 @@ official code was available. This is a re-implementation from the abstract and t
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fedfa")
@@ -25,12 +24,12 @@ class FedFa(Algorithm):
     ``x ← (1/|Q|) Σ x_q`` over a first-in-first-out queue Q of the latest client models. With a queue of one entry, it
     is FedAsync with mixing weight 1.
 
-    Running statistics become the mean of those in the queue, as the parameters do. If deltas are queued, ``bn_mode``
-    decides whether they become this mean or, with ``delta``, the mean of the queue's changes is added to them.
+    Until the queue is full, the mean is that of the entries so far. Running statistics become the mean of those in the
+    queue, as the parameters do.
 
     Attributes:
-        entries: the queue of ``(d,)`` models or deltas, oldest first.
-        buffer_entries: each entry's ``(b,)`` running statistics or their change, or None.
+        entries: the queue of ``(d,)`` models, oldest first.
+        buffer_entries: each entry's ``(b,)`` running statistics, or None.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm
@@ -59,10 +58,6 @@ class FedFa(Algorithm):
 
         queue_length: int = Field(10, ge=1)
         """Number of entries in the queue; no source states FedFa's, so the default is FedADT's buffer size, 10."""
-        queue: Literal["model", "delta"] = "model"
-        """Kind of entries in the queue: models, or deltas, whose mean is added to the global model."""
-        warmup: Literal["partial", "wait"] = "partial"
-        """Until the queue is full: use the mean of the entries so far, or make no new version."""
 
     settings: Settings
 
@@ -73,19 +68,11 @@ class FedFa(Algorithm):
         self.buffer_entries: list[Tensor | None] = []
 
     def on_receive(self, update: Update) -> bool:
-        """Add an entry to the queue, drop the oldest from a full one, and make a version unless the warm-up waits."""
-        chosen, deltas = self.settings, self.settings.queue == "delta"
-        pushed = update.delta if deltas else self.start_of(update) + update.delta
-        self.entries = [*self.entries, pushed][-chosen.queue_length :]
-        changes, statistics = deltas and self.bn_mode == "delta", update.buffers
-        if changes and statistics is not None:
-            statistics = update.buffers_change
-        self.buffer_entries = [*self.buffer_entries, statistics][-chosen.queue_length :]
-        if chosen.warmup == "wait" and len(self.entries) < chosen.queue_length:
-            return False
+        """Add the client's model to the queue, drop the oldest from a full one, and make the mean the new version."""
+        length = self.settings.queue_length
+        self.entries = [*self.entries, self.start_of(update) + update.delta][-length:]
+        self.buffer_entries = [*self.buffer_entries, update.buffers][-length:]
         known = [entry for entry in self.buffer_entries if entry is not None]
         if self.buffers is not None and known:
-            moved = torch.stack(known).mean(0)
-            self.set_buffers(self.buffers + moved if changes else moved)
-        mean = torch.stack(self.entries).mean(0)
-        return self.new_version(self.x + mean if deltas else mean)
+            self.set_buffers(torch.stack(known).mean(0))
+        return self.new_version(torch.stack(self.entries).mean(0))

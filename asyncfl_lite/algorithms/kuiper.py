@@ -2,8 +2,8 @@
 
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data", Section 3.1, Eqs.
 2 to 4, Algorithm 1. Details that the paper leaves open (which accuracy a client reports, whether the weights are
-renormalised, T₀, how staleness counts) are options. KUIPER's teacher chain is an initialiser
-(:mod:`asyncfl_lite.runs.initial.teacher_chain`).
+renormalised, T₀) are options. A fresh model has staleness 0 here, and 1 if Algorithm 1 is read literally. KUIPER's
+teacher chain is an initialiser (:mod:`asyncfl_lite.runs.initial`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.about import About
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
+from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
+from asyncfl_lite.algorithms.mixing import poly
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("kuiper")
@@ -75,13 +74,10 @@ class KUIPER(Algorithm):
         kuiper_norm: Literal["renorm", "literal", "delta"] = "renorm"
         """Coefficients of the burst: divided by their sum (``renorm``), as printed in Eq. 2 (``literal``), or applied
         to ``w_i - w`` (``delta``)."""
-        t0_mode: Literal["iteration", "latency"] = "iteration"
-        """Meaning of T₀: accuracy counts below this aggregation number (Eq. 2), or below this latency."""
         t0: float | None = Field(None, ge=0)
-        """T₀, below which accuracy counts: with none, it always counts; with 0, it never does. Aggregations are counted
-        from 1 (Alg. 1, line 4), so with a T₀ of 3 accuracy counts in the first two."""
-        staleness_offset: Literal[0, 1] = 0
-        """Staleness assigned to a fresh model; 1 if Alg. 1 is read literally."""
+        """T₀, the number of the aggregation below which accuracy counts (Eq. 2; the text calls it a latency): with
+        none, it always counts; with 0, it never does. Aggregations are counted from 1 (Alg. 1, line 4), so with a T₀ of
+        3 accuracy counts in the first two."""
         acc: Literal["received", "last_epoch", "post_eval"] = "received"
         """Accuracy on the client's samples: of the model that it received, during its last local epoch, or of the
         model that it trained."""
@@ -118,8 +114,7 @@ class KUIPER(Algorithm):
             ConfigError: when the update comes without the required accuracy.
         """
         chosen = self.settings
-        now = self.version + 1 if chosen.t0_mode == "iteration" else update.duration
-        if chosen.t0 is not None and not now < chosen.t0:
+        if chosen.t0 is not None and not self.version + 1 < chosen.t0:
             return 1.0
         name = self.ACCURACIES[chosen.acc]
         accuracy = getattr(update, name)
@@ -136,13 +131,13 @@ class KUIPER(Algorithm):
             self._statistics_sum = self._statistics_sum + weight * statistics
         self._sizes += update.num_samples
         self._kept += weight
-        self._staleness += update.staleness + self.settings.staleness_offset
+        self._staleness += update.staleness
         self.filled += 1
         return self.filled == self.buffer_size and self.flush()
 
     def mixing_weight(self, mean_staleness: float) -> float:
         """Return β_t, the mixing weight of the burst."""
-        return self.settings.mixing * staleness.poly(mean_staleness, self.settings.poly_a)
+        return self.settings.mixing * poly(mean_staleness, self.settings.poly_a)
 
     def flush(self) -> bool:
         """Mix the burst into the global model; return whether it held any updates."""

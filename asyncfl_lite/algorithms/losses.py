@@ -67,19 +67,14 @@ def between(low: float, high: float, share: Tensor) -> Tensor:
     return share * high + (1.0 - share) * low
 
 
-def uncertainty_weight(teacher: Tensor, low: float, high: float, scope: Literal["batch", "sample"] = "batch") -> Tensor:
+def uncertainty_weight(teacher: Tensor, low: float, high: float) -> Tensor:
     """Return FedEcho's mixing weight α (Eq. 4): ``low`` for a certain teacher, ``high`` for a uniform one.
 
     Args:
-        teacher: ``(n, C)`` probabilities.
+        teacher: ``(n, C)`` probabilities; their mean entropy decides.
         low, high: α_min and α_max.
-        scope: ``batch``, one weight from the batch's mean entropy, or ``sample``, one weight per sample.
-
-    Returns:
-        ``()`` or ``(n,)`` weights.
     """
-    share = uncertainty(teacher)
-    return between(low, high, share.mean(-1) if scope == "batch" else share)
+    return between(low, high, uncertainty(teacher).mean(-1))
 
 
 def _uncertainty_aware_gradient(weights: Tensor, logits: Tensor, teacher: Tensor, weight: Tensor | float) -> Tensor:
@@ -109,14 +104,9 @@ def _labelled_gradient(
     weight: float | Tensor,
     *,
     temperature: float = 1.0,
-    direction: str = "forward",
-    times_t2: bool = False,
-) -> Tensor | None:
-    if direction != "forward":
-        return None
+) -> Tensor:
     each, exact = _mean_gradient(weights, logits), torch.as_tensor(weight, dtype=torch.float64)
     soft, hard = each * exact.to(logits), each * (1.0 - exact).to(logits)
-    soft = soft * temperature**2 if times_t2 else soft
     of_kl = kl_gradient(soft, (teacher / temperature).softmax(-1), logits / temperature) / temperature
     return of_kl + cross_entropy_gradient(hard, logits, labels)
 
@@ -129,8 +119,6 @@ def labelled_distillation_loss(
     weight: float | Tensor,
     *,
     temperature: float = 1.0,
-    direction: Literal["forward", "reverse"] = "forward",
-    times_t2: bool = False,
 ) -> Tensor:
     """Return FedADT's loss (Eq. 7), the mean of ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``.
 
@@ -140,15 +128,8 @@ def labelled_distillation_loss(
         labels: ``(…, n)`` int64 classes y.
         weight: α̃, a number or ``(…, n)``, in double precision.
         temperature: T of both softmax functions in the first term; the second has none.
-        direction: ``forward`` as above; ``reverse`` for KL(σ(z_C/T) ‖ σ(z_S/T)).
-        times_t2: multiply the first term by T².
     """
-    if direction == "forward":
-        kl = kl_divergence((teacher / temperature).softmax(-1), logits / temperature)
-    else:
-        kl = kl_divergence((logits / temperature).softmax(-1), teacher / temperature)
-    if times_t2:
-        kl = kl * temperature**2
+    kl = kl_divergence((teacher / temperature).softmax(-1), logits / temperature)
     exact = torch.as_tensor(weight, dtype=torch.float64)  # 1 - α̃ is rounded once
     return (exact.to(kl) * kl + (1.0 - exact).to(kl) * cross_entropy(logits, labels)).mean(-1)
 

@@ -1,4 +1,5 @@
-"""The base class of methods that mix every arriving client model into the global one."""
+"""The base class of methods that mix every arriving client model into the global one, and weights that fall with
+staleness (Xie et al. 2019, §5)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,17 @@ from abc import abstractmethod
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import Algorithm
-from asyncfl_lite.simulator.update import Update
+from asyncfl_lite.simulator.jobs import Update
+
+
+def poly(staleness: float, a: float = 0.5) -> float:
+    """Return ``(1 + τ)^-a``; ``a = 0`` is constant."""
+    return (1.0 + staleness) ** -a
+
+
+def hinge(staleness: float, a: float = 10.0, b: float = 4.0) -> float:
+    """Return 1 up to staleness ``b``, then ``1 / (a (τ - b) + 1)``; continuous at ``b``."""
+    return 1.0 if staleness <= b else 1.0 / (a * (staleness - b) + 1.0)
 
 
 class MixingMethod(Algorithm):

@@ -1,1 +1,3 @@
-"""The basics that all other packages use: errors, registries, random streams, files, devices and plugins."""
+"""The basics: errors, registries, random streams, files, claims, devices, plugins and the version."""
+
+__version__ = "0.1.0"

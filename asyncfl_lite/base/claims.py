@@ -1,10 +1,10 @@
 """Claims, by which one of several processes, on any machines, has a folder or a file's path for itself.
 
 A claim is a hidden file, such as ``.claim-1`` in a grid's cell or ``.run.pt.claim-1`` beside a run's checkpoint, with
-its holder's name, host and process, and the time when it was made. It is created exclusively, so only one process has
-it, on whatever machine. Meanwhile the file's modification time is renewed. A claim by a process on this host is void if
-the process is gone; a claim from another host is void if it has not been renewed for a long time. Then the process that
-creates the file with the next number has the claim, and again only one process can.
+its holder (a grid or a run), host and process, and the time when it was made. It is created exclusively, so only one
+process has it, on whatever machine. Meanwhile the file's modification time is renewed. A claim by a process on this
+host is void if the process is gone; a claim from another host is void if it has not been renewed for a long time. Then
+the process that creates the file with the next number has the claim, and again only one process can.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def alone_at(path: Path) -> Iterator[None]:
     beginning, was_there = path.with_name(f".{path.name}{CLAIM}"), path.parent.exists()
     try:
         # a cell's claim is void after VOID, and then its runs' claims must not be in the way
-        claimed = claim(beginning, secrets.token_hex(8), VOID / 2)
+        claimed = claim(beginning, f"run {secrets.token_hex(8)}", VOID / 2)
     except OSError as error:
         raise ResultError(f"{path.parent}: cannot be written ({reason(error)})") from None
     if isinstance(claimed, Elsewhere):
@@ -89,7 +89,7 @@ def claim(beginning: Path, holder: str, void: float = VOID) -> Path | Elsewhere:
         path = _file(beginning, before + 1)
         try:
             with path.open("x", encoding="utf-8") as file:
-                json.dump({"grid": holder, **_this_process()}, file)
+                json.dump({"holder": holder, **_this_process()}, file)
         except FileExistsError:  # another process was faster
             continue
         if not before or before in _numbers(beginning):
@@ -128,7 +128,7 @@ def _give_back(path: Path) -> None:
 
 def is_left_behind(beginning: Path, holder: str) -> bool:
     """Return whether the last claim is ``holder``'s own, which means that its process was lost."""
-    return _holder(beginning, max(_numbers(beginning), default=0)).get("grid") == holder
+    return _holder(beginning, max(_numbers(beginning), default=0)).get("holder") == holder
 
 
 def is_claimed(beginning: Path) -> bool:
@@ -158,7 +158,7 @@ def _holder(beginning: Path, number: int) -> dict[str, Any]:
 
 def _is_void(file: Path, who: dict[str, Any], holder: str, void: float) -> bool:
     here = _this_process()
-    if who.get("grid") == holder:
+    if who.get("holder") == holder:
         return True
     if all(who.get(name) == here[name] for name in ("host", "namespace")):
         return not _runs(who)

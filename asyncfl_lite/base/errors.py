@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 LONGEST = 80
 """Largest number of characters of a user's value in a message."""
@@ -85,6 +86,29 @@ def reason(error: BaseException) -> str:
     """Return the first line of an exception's message, or the name of its type if it has no message."""
     text = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
     return text or type(error).__name__
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Turn a failed import inside the block into a one-line error that says which extra installs the library.
+
+    Args:
+        extra: extra of the package, such as ``"text"``.
+        what: the model, option or action that needs the library, by a name that the user knows.
+
+    Raises:
+        MissingLibraryError: with the command that installs the library.
+
+    >>> with needs("text", "bert"):
+    ...     import transfomers
+    Traceback (most recent call last):
+    asyncfl_lite.base.errors.MissingLibraryError: bert: needs transfomers; pip install 'asyncfl-lite[text]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or str(error)).partition(".")[0]
+        raise MissingLibraryError(f"{what}: needs {missing}; pip install 'asyncfl-lite[{extra}]'") from None
 
 
 _BRIEF = reprlib.Repr()

@@ -31,8 +31,7 @@ from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.features import feature_statistics
 from asyncfl_lite.models.stacked import OneByOne, chain_of, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.jobs import Job
-from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.simulator.jobs import Job, Outcome
 
 LARGEST_COHORT = 256
 """Largest number of jobs in one vectorised computation; a longer list is split, longest jobs first."""

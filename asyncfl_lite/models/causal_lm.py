@@ -13,7 +13,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import needs
 from asyncfl_lite.models.base import MODELS, InputSpec
 from asyncfl_lite.models.frozen import Frozen, hide_frozen
 from asyncfl_lite.models.pretrained import from_checkpoint, only_last_layers

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import nn
 
-from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError, needs
 from asyncfl_lite.models.frozen import hide_frozen
 
 if TYPE_CHECKING:

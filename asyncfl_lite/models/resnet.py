@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 from torch import nn
 
-from asyncfl_lite.base.errors import ConfigError, unknown_name
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ConfigError, needs, unknown_name
 from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.vision import Norm, norm_layers
 

@@ -17,8 +17,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ConfigError, needs
 from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
 from asyncfl_lite.models.frozen import Frozen
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint, only_last_layers

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import needs
 from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.frozen import hide_frozen
 from asyncfl_lite.models.resnet import Blocks, layout

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
@@ -164,14 +165,25 @@ def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
     return f"; every name begins with {prefix!r}: write {{name.removeprefix({prefix!r}): value for name, value in …}}"
 
 
-def digest_of(state: Mapping[str, Tensor]) -> str:
-    """Return 16 hexadecimal digits that identify the names, shapes, types and values of weights."""
-    digest = hashlib.sha256()
-    for name, value in state.items():
-        plain = value.detach().cpu().contiguous()
-        digest.update(f"{name} {tuple(plain.shape)} {plain.dtype}".encode())
-        digest.update(plain.reshape(-1).view(torch.uint8).numpy().data)
+def digest_of(values: Mapping[str, Tensor | np.ndarray], about: str = "") -> str:
+    """Return 16 hexadecimal digits that identify tensors and arrays: names, shapes, types and values.
+
+    Args:
+        values: tensors and arrays by name, such as a state dict.
+        about: a text that counts, too.
+    """
+    digest = hashlib.sha256(about.encode())
+    for name, value in values.items():
+        digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
+        digest.update(content_of(value))
     return digest.hexdigest()[:16]
+
+
+def content_of(values: Tensor | np.ndarray) -> memoryview | bytes:
+    """Return the content of a tensor or array of any type, in a form that can be hashed."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()
 
 
 def _some(names: Sequence[object]) -> str:

@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from asyncfl_lite.algorithms import Algorithm
+from asyncfl_lite.algorithms import Algorithm, ServerContext
 from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.files import fingerprint
-from asyncfl_lite.base.plugins import is_ours
+from asyncfl_lite.base.plugins import is_ours, on_copies
 from asyncfl_lite.base.registry import written_as
-from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
-from asyncfl_lite.models.base import forward_flop
+from asyncfl_lite.base.streams import GlobalStates, no_global_draws, stream, untouched_generators
+from asyncfl_lite.clients.local_training import ClientData
+from asyncfl_lite.clients.trainer import Trainer
+from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
+from asyncfl_lite.models.requests import Request
 from asyncfl_lite.models.tracker import begin_anew, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.sources import checksum
+from asyncfl_lite.runs.initial import WeightsInitial
+from asyncfl_lite.runs.store import checksum, remembered
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import prepared
+from asyncfl_lite.simulator.faulty_simulation import faulty
+from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.simulator.server import Server
 from asyncfl_lite.simulator.simulation import Observer, Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
-from asyncfl_lite.simulator.trouble import troubled
-from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.tasks.own import check_augment
 from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
+Labelled = tuple[Tensor, Tensor] | None
+"""The inputs and labels that a server keeps, or None."""
 COHORT_UP_TO_FLOP = 1_000_000
 """Largest number of operations, per sample in a forward pass, of models that ``cohort="auto"`` trains in cohorts;
 a larger model keeps a core busy by itself."""
@@ -65,21 +72,24 @@ def task_of(config: Config, own: Task | None = None) -> Task:
     Raises:
         ConfigError: when the configuration comes from a run on the user's own data, and those data are not given.
     """
+    return checked_task(config, own)[0]
+
+
+def checked_task(config: Config, own: Task | None = None) -> tuple[Task, int]:
+    """Return the task, as :func:`task_of` does, and the checksum of its data, which are as they were loaded."""
     if own is None and config.own_task is not None:
         raise ConfigError(
             f"task: this is the configuration of a run on your own data ({config.own_task!r}), which it does "
-            f"not contain; "
-            "pass the data too, as in run(config, task=…)"
+            "not contain; pass the data too, as in run(config, task=…)"
         )
-    if own is not None:
-        return own.of_run(config.seed).judged_on(config.judged_on)
-    task = load_task(config.task_settings).of_run(config.seed).judged_on(config.judged_on)
+    given = load_task(config.task_settings) if own is None else own
+    task = given.of_run(config.seed).judged_on(config.judged_on)
     now = checksum(task)
-    if _SUMS.setdefault(task.test_inputs, now) == now:
-        return task
+    if own is not None or _SUMS.setdefault(task.test_inputs, now) == now:
+        return task, now
     warnings.warn(f"task: the data of {task.name!r} were changed in this process; they are loaded again", stacklevel=2)
     _loaded.cache_clear()
-    return task_of(config)
+    return checked_task(config)
 
 
 _SUMS = WeakTensorKeyDictionary()
@@ -198,7 +208,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
     """Return whether to train clients in cohorts; this depends only on the configuration, the task and the model."""
     reason = "with running statistics" if model.num_buffers else ""
-    if not config.model_spec.vectorises:
+    if not config.model_settings.vectorises:
         reason = "of this kind"
     if reason and config.cohort == "on":
         raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
@@ -215,7 +225,7 @@ def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool
 
 
 def _say(line: str) -> None:
-    warnings.warn(line, stacklevel=6)  # points at the user's line that makes the Run
+    warnings.warn(line, stacklevel=7)  # points at the user's line that makes the Run
 
 
 def method_for(config: Config, model: VectorModel) -> Algorithm:
@@ -229,6 +239,85 @@ def method_for(config: Config, model: VectorModel) -> Algorithm:
     return method
 
 
+def first_module(config: Config, task: Task, labelled: Labelled, state: Mapping[str, Tensor] | None) -> nn.Module:
+    """Return the module from which a run starts, on its device.
+
+    Args:
+        config: the run's configuration.
+        task: its task.
+        labelled: the server's own inputs and labels, or None.
+        state: state dict to start from, or None.
+    """
+    weights, rng = int(stream(config.seed, "model").integers(2**31)), stream(config.seed, "initial")
+    spec, initialiser = config.model_settings, config.initial_settings
+    copies = None if labelled is None else (labelled[0].clone(), labelled[1].clone())
+    with (
+        torch_threads(config.threads),
+        written_as(model_settings=spec, initial_settings=initialiser),
+        no_global_draws(initialiser, f"initial: {type(initialiser).__name__}.build", "the generator that it is given"),
+    ):
+        make = partial(initialiser.build, spec, task, copies, weights, rng)
+        like = partial(initial_model, spec, task.input_spec, weights)
+        if initialiser.costly and config.own_task is None:
+            module = remembered(config, make, like)
+        elif state is not None and isinstance(initialiser, WeightsInitial):
+            module = initialiser.filled(like(), state, "run(…, weights)")
+        else:
+            module = make()
+        return module.to(config.device)
+
+
+def start_method(
+    algorithm: Algorithm,
+    config: Config,
+    task: Task,
+    model: VectorModel,
+    labelled: Labelled,
+    rng: np.random.Generator,
+    compute: Callable[[Request], Any],
+) -> None:
+    """Give a method the first weights, and the context from which its server asks for data and computations.
+
+    Args:
+        algorithm: the method.
+        config, task, model, labelled: the run's configuration, task and model, and the server's own samples.
+        rng: the server's random generator.
+        compute: function that does the computations that the server asks for.
+
+    Raises:
+        ConfigError: when the first weights are not finite.
+    """
+    x0, buffers = model.flatten()
+    if not torch.isfinite(x0).all():
+        raise ConfigError(f"initial: the first weights of {config.model!r} are not finite (NaN or infinity)")
+    context = ServerContext(
+        model=model,
+        num_clients=config.clients,
+        rng=rng,
+        unlabelled=lambda name, count: task.unlabelled_set(name, count, stream(config.seed, "unlabelled")),
+        labelled=labelled,
+        client_lr=config.make_training(algorithm).lr_at,
+        inputs=task.input_spec,
+        predictions=on_copies(task.predictions),
+        prediction_counts=on_copies(task.prediction_counts),
+        answers=on_copies(task.answers),
+        class_logits=on_copies(task.class_logits),
+        compute=compute,
+    )
+    with written_as(settings=config.settings):
+        mask = model.variance_mask.to(x0.device)
+        algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
+
+
+def trainer_for(
+    config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel, algorithm: Algorithm, fitted: Fitted
+) -> Trainer:
+    """Return the trainer of a run's clients."""
+    score = on_copies(task.losses), on_copies(task.hits)
+    data = ClientData(task.inputs, task.labels, parts, *score, task.num_classes, task.augment)
+    return Trainer(model, data, config.make_training(algorithm), config.seed, cohort=fitted.cohort, draws=fitted.draws)
+
+
 def make_simulation(
     config: Config,
     parts: Sequence[np.ndarray],
@@ -239,13 +328,13 @@ def make_simulation(
 ) -> Simulation:
     """Build the Simulation for this configuration and partition."""
     sizes = sizes_of(parts)
-    trouble: dict[str, Any] = {}
+    faults: dict[str, Any] = {}
     if not config.trouble.none:
-        kind, trouble = troubled(kind), {"trouble": config.trouble}
+        kind, faults = faulty(kind), {"faults": config.trouble}
     return kind(
         algorithm,
         config.make_scheduling(),
-        prepared(config.delay_law, sizes, stream(config.seed, "delays setup")),
+        prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
         rounds=config.rounds,
@@ -255,7 +344,7 @@ def make_simulation(
         num_samples=dict(enumerate(sizes.tolist())),
         observers=observers,
         together=together,
-        **trouble,
+        **faults,
     )
 
 

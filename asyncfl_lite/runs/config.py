@@ -1,33 +1,47 @@
 """The configuration of a run: its typed settings, completed with the papers' defaults and checked once.
 
-A user writes this object, papermill injects it, a result stores it, and its hash identifies the run.
+A user writes this object, papermill injects it, a result stores it, and its hash identifies the run. Torch is imported
+only when a configuration is made, so that the command line's help, which lists the settings, appears at once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-from pydantic import Field, PrivateAttr, ValidationInfo, create_model, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, ValidationInfo, create_model, field_validator, model_validator
 
-from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
-from asyncfl_lite.base.devices import AUTO
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.registry import Settings, nested
-from asyncfl_lite.clients.local_training import LocalTraining
-from asyncfl_lite.models.base import ModelSpec
-from asyncfl_lite.runs.explained import explained
-from asyncfl_lite.runs.fields import Fields
-from asyncfl_lite.runs.filling import fill_in
-from asyncfl_lite.runs.groups import GROUPS, class_of_group
-from asyncfl_lite.runs.initial.base import Initialiser
-from asyncfl_lite.simulator.delays.base import DelayLaw
-from asyncfl_lite.simulator.scheduling import SCHEDULING, Scheduling
-from asyncfl_lite.simulator.selection import SELECTIONS, Selection
-from asyncfl_lite.simulator.trouble import Trouble
-from asyncfl_lite.tasks.partitions import PARTITIONS
+from asyncfl_lite.base.registry import Registry, Settings, nested
+from asyncfl_lite.runs.defaults import COMMON, defaults, flat, layers_of, without_replaced
+
+if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a setup
+    from asyncfl_lite.algorithms import Algorithm
+    from asyncfl_lite.clients.local_training import LocalTraining
+    from asyncfl_lite.simulator.scheduling import Scheduling
+    from asyncfl_lite.simulator.selection import Selection
+
+    Group = Any
+    SetUpName = str | None
+else:  # the types that are stored
+    Group = SerializeAsAny[Settings]
+    SetUpName = None
+
+GROUPS = {
+    "task_settings": "task",
+    "model_settings": "model",
+    "settings": "algorithm",
+    "delay_settings": "delay",
+    "partition_settings": "partition",
+    "selection_settings": "selection",
+    "initial_settings": "initial",
+    "trouble": "trouble",
+}
+"""Group of settings -> the setting that names its class; trouble has only one class, of the same name."""
 
 NOT_IN_HASH: dict[str, Any] = {
     **dict.fromkeys(("checkpoint_every", "checkpoint_seconds", "device"), True),
@@ -39,16 +53,49 @@ NOT_IN_HASH: dict[str, Any] = {
 A device rounds differently, as another machine does; results name it.
 """
 
-Seed = create_model("Seed", __base__=Settings, seed=(int, Fields.model_fields["seed"]))
+SEED = Field(default=0, ge=0, description="seed of every random stream of the run")
+Seed = create_model("Seed", __base__=Settings, seed=(int, SEED))
 """Settings with only a seed, since only the seed needs checking when a checked configuration gets another seed."""
 
 
-class Config(Fields):
+@cache
+def registries() -> dict[str, Registry[Any]]:
+    """Return the registry of each setting that names a class."""
+    from asyncfl_lite.algorithms import ALGORITHMS
+    from asyncfl_lite.models import MODELS
+    from asyncfl_lite.runs.initial import INITIALISERS
+    from asyncfl_lite.simulator.delays import DELAYS
+    from asyncfl_lite.simulator.faults import FAULTS
+    from asyncfl_lite.simulator.scheduling import SCHEDULING
+    from asyncfl_lite.simulator.selection import SELECTIONS
+    from asyncfl_lite.tasks import TASKS
+    from asyncfl_lite.tasks.partitions import PARTITIONS
+
+    return {
+        "algorithm": ALGORITHMS,
+        "task": TASKS,
+        "model": MODELS,
+        "delay": DELAYS,
+        "partition": PARTITIONS,
+        "redispatch": SCHEDULING,
+        "selection": SELECTIONS,
+        "initial": INITIALISERS,
+        "trouble": FAULTS,
+    }
+
+
+def class_of_group(group: str, name: str) -> type[Settings]:
+    """Return the class of a group's settings for the chosen ``name``."""
+    entry = registries()[GROUPS[group]].get(name)
+    return getattr(entry, "Settings", entry)  # some classes are settings themselves
+
+
+class Config(Settings):
     """All settings of a run, checked and completed with defaults.
 
     A setting that is left out takes its value from a paper that trains the method on the task, or else from one that
-    trains on the task at all (``runs/setups.py``); on other tasks, it takes this package's own value
-    (``runs/defaults.py``). If several papers qualify, ``setup`` can name one. ``settings`` holds the method's own
+    trains on the task at all (``runs/defaults.yaml``); on other tasks, it takes this package's own value
+    (same file). If several papers qualify, ``setup`` can name one. ``settings`` holds the method's own
     options; ``task_settings``, ``model_settings``, ``delay_settings`` and ``partition_settings`` hold the options of
     the task, the model, the delay law and the partition.
 
@@ -69,9 +116,87 @@ class Config(Fields):
     asyncfl_lite.base.errors.ConfigError: concurrency: must be at most clients (5), got 10
     """
 
+    task: str = Field(default=..., description="data set to learn, with its loss and its metric")
+    task_settings: Group = Field(default=..., description="the task's own settings")
+    model: str = Field(default=..., description="model that clients train")
+    model_settings: Group = Field(default=..., description="the model's own settings")
+    algorithm: str = Field(default=..., description="federated learning method of the server")
+    settings: Group = Field(
+        default=..., description="the method's own options, listed by `asyncfl-lite list --methods`"
+    )
+    delay: str = Field(default=..., description="delay law, which decides how long each job takes")
+    delay_settings: Group = Field(default=..., description="the delay law's own settings")
+    partition: str = Field(default=..., description="rule that divides the training samples among the clients")
+    alpha: float | None = Field(
+        default=None, gt=0, le=1e9, description="Dirichlet concentration of the partition; smaller is more unequal"
+    )
+    partition_settings: Group = Field(default=..., description="the partition's own settings")
+    clients: int = Field(default=..., ge=1, le=10_000_000, description="number of clients, N")
+    concurrency: int = Field(default=..., ge=1, description="number of clients that train at the same time, M_c")
+    buffer_size: int = Field(default=..., ge=1, description="number of updates in a server version, M")
+    redispatch: str = Field(
+        default=..., description="scheduling policy, which decides when new work is sent after a report"
+    )
+    selection: str = Field(default="uniform", description="selection policy, which decides which client gets new work")
+    selection_settings: Group = Field(default=..., description="the selection policy's own settings")
+    initial: str = Field(default="random", description="source of the initial weights")
+    initial_settings: Group = Field(default=..., description="the initialiser's own settings")
+    rounds: int | None = Field(default=None, ge=1, description="stop at this server version")
+    horizon: float | None = Field(default=None, gt=0, description="stop at this virtual time, in the delay law's unit")
+    local_epochs: int | None = Field(
+        default=None, ge=1, description="number of passes of a job over its client's samples"
+    )
+    local_steps: int | None = Field(
+        default=None, ge=1, description="number of minibatch steps of a job, instead of epochs"
+    )
+    batch_size: int = Field(default=..., ge=1, description="number of samples in a client's minibatch")
+    client_optimizer: Literal["sgd", "adam", "adamw"] = Field(default=..., description="optimiser of local training")
+    client_lr: float = Field(default=..., ge=0, description="learning rate of local training")
+    client_lr_decay: float = Field(
+        default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
+    )
+    weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
+    client_clip: float | None = Field(
+        default=None, gt=0, description="largest L2 norm of a client's gradient; larger ones are clipped"
+    )
+    server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
+    server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
+    bn_mode: Literal["avg", "delta", "freeze"] = Field(
+        default="avg", description="treatment of BatchNorm's running statistics on the server"
+    )
+    cohort: Literal["auto", "on", "off"] = Field(
+        default="auto", description="train the jobs in flight in one computation"
+    )
+    autocast: bool = Field(default=False, description="compute clients' forward passes in bfloat16 where that is safe")
+    channels_last: bool = Field(
+        default=False, description="keep images in the memory format channels_last when jobs train one by one"
+    )
+    device: str = Field(default="cpu", description="torch device; auto means cuda if there is one, else cpu")
+    threads: int = Field(
+        default=1, ge=1, le=1024, description="number of CPU threads of torch; 1 is fastest for small models"
+    )
+    eval_every: int = Field(default=10, ge=1, description="number of versions between two tests of the global model")
+    checkpoint_every: int | None = Field(
+        default=None, ge=1, description="number of versions between two checkpoints of the run"
+    )
+    checkpoint_seconds: float | None = Field(
+        default=600.0,
+        gt=0,
+        description="seconds between two checkpoints, if the run has a file to save to",
+    )
+    judged_on: Literal["test", "validation"] = Field(
+        default="test", description="samples on which accuracy is measured; choose settings on validation samples"
+    )
+    trouble: Group = Field(default=..., description="trouble at clients, such as lost or late jobs; by default none")
+    seed: int = SEED
+    setup: SetUpName = Field(
+        default=None,
+        exclude=True,
+        description="source of the defaults: the paper fedecho, fedrevive, kuiper or fedadt, or ours; results do "
+        "not record this option",
+    )
+
     _own_task: str | None = PrivateAttr(None)
-    if not TYPE_CHECKING:  # for type checkers, it stays a group, which may be written as a dict
-        trouble: Trouble = Field(default=Trouble(), description=Fields.model_fields["trouble"].description)
 
     @model_validator(mode="before")
     @classmethod
@@ -82,14 +207,17 @@ class Config(Fields):
     @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
     @classmethod
     def _known(cls, name: str, info: ValidationInfo) -> str:
-        registry = SCHEDULING if info.field_name == "redispatch" else dict(GROUPS.values())[str(info.field_name)]
-        registry.get(name)
+        registries()[str(info.field_name)].get(name)
         return name
 
     @field_validator("device")
     @classmethod
     def _device(cls, name: str) -> str:
         """Raise an error for a device name unknown to torch; a run checks later whether the machine has the device."""
+        import torch
+
+        from asyncfl_lite.base.devices import AUTO
+
         try:
             torch.device("cpu" if name == AUTO else name)
         except RuntimeError:
@@ -101,31 +229,20 @@ class Config(Fields):
     def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
         """Convert a group of settings to the class of the task, model or law that is chosen by name."""
         group = str(info.field_name)
-        name = group if group == "trouble" else info.data.get(GROUPS[group][0])
-        if name is None:  # the name itself was refused, and that error is reported
-            return Settings()
-        wanted = class_of_group(group, name)
-        alpha = info.data.get("alpha") if group == "partition_settings" else None
-        if alpha is None or "alpha" not in wanted.model_fields:
-            alpha = None
-        elif isinstance(value, wanted):
-            return value.with_checked(alpha=alpha)
-        elif isinstance(value, dict):
-            value = {"alpha": alpha, **value}
-        if isinstance(value, wanted):
-            return value
+        kind = class_of_group(group, info.data.get(GROUPS[group], "trouble"))
+        alpha = info.data.get("alpha") if group == "partition_settings" and "alpha" in kind.model_fields else None
+        shared = {} if alpha is None else {"alpha": alpha}
+        if isinstance(value, kind):
+            return value.with_checked(**shared)
         try:
-            typed = wanted.from_mapping(value)
+            return kind.from_mapping({**shared, **value} if isinstance(value, dict) else value)
         except ConfigError as error:
             raise ConfigError(nested(group, str(error))) from None
-        if alpha is not None and (own := typed.model_dump()["alpha"]) != alpha:
-            raise ConfigError(f"alpha: must be left out, or be {alpha:g} as alpha is, got {own:g}")
-        return typed
 
     @model_validator(mode="after")
     def _possible(self) -> Config:
         """Raise an error for a combination of settings that cannot work together."""
-        method = ALGORITHMS.get(self.algorithm)
+        method = registries()["algorithm"].get(self.algorithm)
         if (self.local_epochs is None) == (self.local_steps is None):
             raise ValueError("local_epochs, local_steps: exactly one of them must be given")
         if self.rounds is None and self.horizon is None:
@@ -141,15 +258,18 @@ class Config(Fields):
             )
         if not method.uses_server_lr and self.server_lr != 1.0:
             raise ValueError(f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}")
-        if SELECTIONS.get(self.selection).needs_rounds and self.redispatch != "rounds":
+        if registries()["selection"].get(self.selection).needs_rounds and self.redispatch != "rounds":
             raise ValueError(
                 f"selection: {self.selection!r} chooses a round at a time, so redispatch must be 'rounds', "
                 f"got {self.redispatch!r}"
             )
-        needs_alpha = "alpha" in PARTITIONS.get(self.partition).model_fields
-        if needs_alpha != (self.alpha is not None):
+        own_alpha = getattr(self.partition_settings, "alpha", None)
+        if ("alpha" in type(self.partition_settings).model_fields) != (self.alpha is not None):
+            does = "does not use" if self.alpha is not None else "needs"
+            raise ValueError(f"alpha: partition {self.partition!r} {does} it, got {self.alpha}")
+        if own_alpha != self.alpha:
             raise ValueError(
-                f"alpha: partition {self.partition!r} {'needs' if needs_alpha else 'does not use'} it, got {self.alpha}"
+                f"partition_settings.alpha: must be left out, or be {self.alpha:g} as alpha is, got {own_alpha:g}"
             )
         return self
 
@@ -204,32 +324,18 @@ class Config(Fields):
         it was. If a default changes, the class's ``revision`` must be raised.
         """
         hashed = self.model_dump(mode="json", exclude_defaults=True, exclude=NOT_IN_HASH)
+        if not hashed["trouble"]:
+            del hashed["trouble"]
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
-
-    @property
-    def model_spec(self) -> ModelSpec:
-        """The model's settings, with a method that builds the model."""
-        return self.model_settings
-
-    @property
-    def initialiser(self) -> Initialiser:
-        """The initialiser, which makes the first weights."""
-        return self.initial_settings
-
-    @property
-    def delay_law(self) -> DelayLaw:
-        """The delay law, from which durations are drawn."""
-        return self.delay_settings
 
     @property
     def held_out(self) -> float:
         """Fraction of the training samples that the server keeps as its labelled set."""
-        return max(self.make_algorithm().held_out, self.initialiser.held_out)
+        return max(self.make_algorithm().held_out, self.initial_settings.held_out)
 
     def make_algorithm(self) -> Algorithm:
         """Make the method, without starting it."""
-        return make_algorithm(
-            self.algorithm,
+        return registries()["algorithm"].get(self.algorithm)(
             buffer_size=self.buffer_size,
             server_lr=self.server_lr,
             bn_mode=self.bn_mode,
@@ -238,14 +344,16 @@ class Config(Fields):
 
     def make_scheduling(self) -> Scheduling:
         """Make the scheduling policy."""
-        return SCHEDULING.get(self.redispatch)(self.concurrency, self.buffer_size)
+        return registries()["redispatch"].get(self.redispatch)(self.concurrency, self.buffer_size)
 
     def make_selection(self) -> Selection:
         """Make the selection policy."""
-        return SELECTIONS.get(self.selection)(**self.selection_settings.model_dump())
+        return registries()["selection"].get(self.selection)(**self.selection_settings.model_dump())
 
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
         """Make the settings of local training; ``algorithm`` may add to the objective and to the reports."""
+        from asyncfl_lite.clients.local_training import LocalTraining
+
         return LocalTraining(
             optimiser=self.client_optimizer,
             lr=self.client_lr,
@@ -262,3 +370,96 @@ class Config(Fields):
             midway=algorithm.midway or 0.0,
             reports=algorithm.client_reports,
         )
+
+
+def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given settings, plus values for those that are left out; types and bounds are checked afterwards.
+
+    Raises:
+        ConfigError: for a task, method, partition or setup that is not known.
+    """
+    task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
+    method = registries()["algorithm"].get(algorithm)
+    registries()["task"].get(task)
+    base = {"redispatch": method.redispatch, **without_replaced(defaults(task, algorithm, given.get("setup")), given)}
+    if not method.buffered:
+        base["buffer_size"] = 1
+    filled = {**base, **given}
+    filled.pop("setup", None)
+    for group, name in GROUPS.items():
+        filled[group] = own = given.get(group, {})
+        if not isinstance(own, dict):
+            continue
+        # the defaults' group belongs to the chosen class if the name is theirs, too; settings given together with the
+        # name of a model or a law are complete
+        of_the_defaults = name in ("task", "algorithm") or (
+            filled.get(name) == base.get(name) and not (name in given and group in given)
+        )
+        filled[group] = {**base.get(group, {}), **own} if of_the_defaults else dict(own)
+    _share_tokenizer(filled)
+    _fill_sizes(filled, given)
+    if "alpha" not in given:
+        written = _value_of(given.get("partition_settings"), "alpha")
+        uses = "alpha" in registries()["partition"].get(filled["partition"]).model_fields
+        filled["alpha"] = None if not uses else filled["alpha"] if written is None else written
+    return filled
+
+
+def _share_tokenizer(filled: dict[str, Any]) -> None:
+    """Give a text task the tokeniser of the model's checkpoint, unless the task names its own."""
+    task, checkpoint = filled["task_settings"], _value_of(filled["model_settings"], "checkpoint")
+    kind = registries()["task"].get(filled["task"])
+    if checkpoint and isinstance(task, dict) and "tokenizer" in kind.model_fields:
+        filled["task_settings"] = {"tokenizer": checkpoint, **task}
+
+
+def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Choose concurrency and buffer size, if not given; they depend on each other and on the number of clients."""
+    burst = filled["redispatch"] == "burst"  # a client that is not dispatched at the start never would be
+    with suppress(TypeError, ValueError, OverflowError):  # a value that is not a number is refused later
+        clients = int(filled["clients"])
+        if "concurrency" not in given and clients >= 1:
+            filled["concurrency"] = clients if burst else min(filled["concurrency"], clients)
+        if "buffer_size" not in given and filled["redispatch"] == "rounds":
+            filled["buffer_size"] = filled["concurrency"]
+        elif "buffer_size" not in given and (burst or "concurrency" not in given):
+            filled["buffer_size"] = min(filled["buffer_size"], int(filled["concurrency"]))
+
+
+def _value_of(settings: Any, name: str) -> Any:
+    """Return one setting of a group, which is a mapping or typed settings; None if the group does not have it."""
+    return settings.get(name) if isinstance(settings, dict) else getattr(settings, name, None)
+
+
+def explained(config: Config) -> Iterator[tuple[str, Any, str]]:
+    """Yield the name, value and origin of each setting, for example the strongest layer of defaults that has it.
+
+    A given value that equals the default counts as the default, since the configuration is the same. A value that
+    follows from given ones, such as a concurrency of at most ``clients``, counts as given.
+    """
+    layers = [(origin, flat(values)) for origin, values in reversed(layers_of(config.task, config.algorithm))]
+    plain = flat(Config(task=config.task, algorithm=config.algorithm).as_dict())
+    for name, value in flat(config.as_dict()).items():
+        own = [(origin, values[name]) for origin, values in layers if name in values]
+        same = next((origin for origin, default in own if default == value), None)
+        if same is None and not own and name not in ("task", "algorithm"):
+            same = _without_layer(config, name, value, plain)
+        yield name, value, same or "given"
+
+
+def _without_layer(config: Config, name: str, value: Any, plain: dict[str, Any]) -> str:
+    """Return the origin of a value that is in no layer of defaults.
+
+    Args:
+        config: the configuration.
+        name, value: name and value of the setting.
+        plain: the values of a configuration in which only task and method are given.
+    """
+    group, dot, option = name.partition(".")
+    settings: Settings = getattr(config, group) if dot else config
+    field = type(settings).model_fields.get(option or name)
+    if field is not None and not field.is_required():
+        default = list(field.default) if isinstance(field.default, tuple) else field.default
+        if default == value:
+            return "its own default"
+    return f"the method {config.algorithm}" if name in plain and plain[name] == value else "given"

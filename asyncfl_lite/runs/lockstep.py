@@ -31,12 +31,10 @@ from asyncfl_lite.models.requests import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config
 from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.interrupts import Stops, saved_when_interrupted
-from asyncfl_lite.runs.progress import Progress, Shown, check_shown
+from asyncfl_lite.runs.progress import Progress, Shown, Stops, check_shown, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
-from asyncfl_lite.simulator.jobs import Job
-from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_lite.tasks import Task
 
 

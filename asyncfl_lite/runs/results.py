@@ -2,41 +2,119 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor, nn
 
 from asyncfl_lite.base.claims import alone_at
-from asyncfl_lite.base.devices import AUTO, actual
-from asyncfl_lite.base.errors import ConfigError, ResultError
+from asyncfl_lite.base.devices import AUTO, actual, usual_torch
+from asyncfl_lite.base.errors import ConfigError, DataError, ResultError
 from asyncfl_lite.base.files import as_path, write_atomically
+from asyncfl_lite.base.plugins import on_copies
+from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
+from asyncfl_lite.models.vectors import batch_sizes, copied
+from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.meaning import changed_versions, meaning, revised, versions
-from asyncfl_lite.runs.records import (
+from asyncfl_lite.runs.store import (
     CHECKPOINT,
     FORMAT,
     TABLES,
+    Identity,
+    changed_versions,
     check_free,
     digest,
+    identity_of,
+    meaning,
     read_folder,
+    revised,
     standing,
+    versions,
     write_record,
 )
-from asyncfl_lite.runs.summary import CLASSES, is_constant_answer
-from asyncfl_lite.runs.trained import Trained, saved
+from asyncfl_lite.simulator.faults import DUPLICATE, LOST
+from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.partitions import by_client
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from torch import Tensor, nn
 
-    from asyncfl_lite.tasks import Task
+CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predicted"]
+"""Columns of the table of classes."""
+
+
+@dataclass
+class Trained:
+    """A trained model, in memory or in the folder of a result.
+
+    Attributes:
+        spec: settings from which its module is built.
+        inputs: shape of the inputs and number of classes for which the module is built.
+        module: the module, or None if it is in a folder.
+        folder: folder of the result with which the model was saved.
+        digest: digest of the weights' file in that folder.
+    """
+
+    spec: ModelSpec
+    inputs: InputSpec
+    module: nn.Module | None = field(default=None, repr=False)
+    folder: Path | None = None
+    digest: str | None = None
+
+    @property
+    def weights(self) -> Mapping[str, Tensor]:
+        """The state dict, which is read from disk at each use if the model is in a folder.
+
+        Raises:
+            DataError: when the file is missing, or has been changed.
+        """
+        if self.module is not None:
+            return self.module.state_dict()
+        if self.folder is None:
+            raise DataError("weights: neither a module nor a folder holds them")
+        return read_weights(self.folder / WEIGHTS, self.digest)
+
+    @usual_torch()
+    def make(self) -> nn.Module:
+        """Return the module, a new copy each time, in evaluation mode on the CPU."""
+        if self.module is not None:
+            return copied(self.module)
+        module = initial_model(self.spec, self.inputs, seed=0)
+        fill(module, self.weights, str(self.folder))
+        return module.eval()
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write the weights into a folder; return the record that :meth:`saved` needs to find them again."""
+        inputs = {"shape": list(self.inputs.shape), "num_classes": self.inputs.num_classes}
+        digest = write_weights(folder / WEIGHTS, self.weights)
+        return {"digest": digest, "inputs": {**inputs, "vocabulary": self.inputs.vocabulary}}
+
+    @classmethod
+    def saved(cls, spec: ModelSpec, folder: Path, record: Any) -> Trained | None:
+        """Return the model saved in a folder, given the record that :meth:`save` returned; None if there is none.
+
+        Raises:
+            ResultError: when the record is not in the form that :meth:`save` returns.
+        """
+        if record is None:
+            return None
+        try:
+            given = record["inputs"]
+            inputs = InputSpec(tuple(given["shape"]), given["num_classes"], vocabulary=given["vocabulary"])
+            return cls(spec, inputs, folder=folder, digest=str(record["digest"]))
+        except (TypeError, LookupError):
+            where = folder / "result.json"
+            raise ResultError(f"{where}: weights must have a digest and inputs; run the cell again") from None
 
 
 @dataclass
@@ -57,7 +135,7 @@ class Result:
         timing: wall-clock and processor seconds since the run was last started; they differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when the result was loaded from disk.
         own_task: name of the user's own data, which the configuration does not contain; None for a named task.
-        meaning: revisions of the code with which it was run; see :func:`.meaning.meaning`.
+        meaning: revisions of the code with which it was run; see :func:`.store.meaning`.
         data: digests of the data that the run read but the configuration does not contain; see :func:`.data_of`.
         classes: one row per class: class, train_samples, seen (its samples in all accepted updates; a sample counts
             once for every accepted update of its client), test_samples, accuracy (of the final model on these),
@@ -97,9 +175,14 @@ class Result:
             self.meaning = meaning(self.config)
 
     @property
+    def identity(self) -> Identity:
+        """What makes the run this run, by which its folder is recognised; see :func:`.identity_of`."""
+        return identity_of(self.config, self.own_task, self.data, self.meaning)
+
+    @property
     def time_unit(self) -> str:
         """Unit of virtual time, as the delay law states it."""
-        return self.config.delay_law.unit
+        return self.config.delay_settings.unit
 
     @property
     def is_constant_answer(self) -> bool:
@@ -157,16 +240,12 @@ class Result:
 
     def write(self, folder: Path, *, force: bool, weights: bool) -> None:
         """Write the result as :meth:`save` does, into a folder that the caller has for itself."""
-        check_free(folder, self.config, self.own_task, self.data, self.meaning, force=force)
+        check_free(folder, self.identity, force=force)
         contents = {f"{name}.csv": getattr(self, name).to_csv(index=False) for name in TABLES}
         record = {
             "format": FORMAT,
             "status": "complete",
-            "config": self.config.as_dict(),
-            "config_hash": self.config.hash,
-            "own_task": self.own_task,
-            "data": self.data,
-            "meaning": self.meaning,
+            **self.identity,
             "summary": self.summary,
             "timing": self.timing,
             "versions": self.versions,
@@ -226,7 +305,7 @@ def load_result(folder: str | Path) -> Result:
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),  # missing if recorded before there were revisions, when all were 1
         data=record.get("data", {}),
-        trained=saved(config.model_spec, Path(folder), record.get("weights")),
+        trained=Trained.saved(config.model_settings, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
         continued_under=record.get("continued_under", []),
     )
@@ -250,3 +329,165 @@ def mixed_versions(results: Iterable[Result]) -> str:
     """Return, as text, in which versions of libraries results differ, or parts of one result; empty if in none."""
     under = [one for result in results for one in (result.versions, *result.continued_under)]
     return "; ".join(dict.fromkeys(told for one in under[1:] if (told := changed_versions(under[0], one))))
+
+
+def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
+    """Return the final value of each score of a curve, the mean of the last five accuracies, and the best accuracy."""
+    scores = curve.columns[list(curve.columns).index("accuracy") :]
+    return {
+        **{f"final_{score}": float(curve[score].iloc[-1]) for score in scores},
+        "last5_accuracy": float(curve["accuracy"].iloc[-5:].mean()),
+        "best_accuracy": float(curve["accuracy"].max()),
+    }
+
+
+def update_summary(updates: pd.DataFrame) -> dict[str, float]:
+    """Return the numbers of updates that arrived and that were refused, and statistics of their staleness."""
+    staleness = updates["staleness"]
+    return {
+        "client_updates": len(updates),
+        "refused_updates": len(updates) - int(updates["accepted"].sum()),
+        "mean_staleness": float(staleness.mean()) if len(updates) else 0.0,
+        "max_staleness": int(staleness.max()) if len(updates) else 0,
+    }
+
+
+def trouble_summary(schedule: Schedule) -> dict[str, int]:
+    """Return the numbers of dispatched and lost jobs, and of late, cut-short, duplicated and damaged updates."""
+    updates, lost = schedule.updates, schedule.in_flight["why"].value_counts()
+    struck = updates["trouble"].astype(str)
+    again = updates["refused"] == DUPLICATE
+    kinds = {"late": "crash", "partial": "partial", "damaged": "damage"}
+    return {
+        "dispatched_jobs": int((~again).sum() + len(schedule.in_flight)),
+        "lost_jobs": int(sum(lost.get(why, 0) for why in LOST)),
+        **{f"{why.replace(' ', '_')}_jobs": int(lost.get(why, 0)) for why in LOST},
+        **{f"{name}_updates": int((struck.str.contains(kind) & ~again).sum()) for name, kind in kinds.items()},
+        "duplicate_updates": int(again.sum()),
+    }
+
+
+def classes_of(
+    task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray], updates: pd.DataFrame
+) -> pd.DataFrame:
+    """Return a run's table of classes (see :func:`class_table`), which is empty if samples have no class.
+
+    Args:
+        task: the task, whose test set is used.
+        predict: function from ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
+        parts: client -> indices of its samples.
+        updates: the table of updates.
+    """
+    answers: list[Tensor] = []
+
+    def noted(inputs: Tensor) -> Tensor:
+        outputs = predict(inputs)
+        answers.append(on_copies(task.class_logits)(outputs).argmax(-1))
+        return outputs
+
+    scored = task.evaluate_classes(noted)
+    if scored is None:
+        return pd.DataFrame(columns=CLASSES)
+    predicted = np.bincount(torch.cat(answers).cpu().numpy(), minlength=task.num_classes)
+    return class_table(task.labels.cpu().numpy(), parts, updates, *scored, predicted)
+
+
+def class_table(
+    labels: np.ndarray,
+    parts: Sequence[np.ndarray],
+    updates: pd.DataFrame,
+    tested: np.ndarray,
+    right: np.ndarray,
+    predicted: np.ndarray,
+) -> pd.DataFrame:
+    """Return a table of how often clients trained on each class, and how accurate the final model is on it.
+
+    Args:
+        labels: ``(n,)`` labels of all training samples.
+        parts: client -> indices of its samples.
+        updates: the table of updates.
+        tested: ``(C,)`` number of test samples of each class.
+        right: ``(C,)`` number of these that the final model predicts correctly.
+        predicted: ``(C,)`` number of test samples, of any class, for which the model predicts this class.
+
+    Returns:
+        One row per class, with the columns :data:`CLASSES`.
+    """
+    held = np.array([np.bincount(labels[part], minlength=len(tested)) for part in parts])
+    reports = np.bincount(updates["client"][updates["accepted"]].astype(int), minlength=len(parts))
+    accuracy = np.divide(right, tested, out=np.full(len(tested), math.nan), where=tested > 0)
+    columns = (range(len(tested)), held.sum(0), reports @ held, tested, accuracy, predicted)
+    return pd.DataFrame(dict(zip(CLASSES, columns, strict=True)))
+
+
+def score_clients(
+    clients: pd.DataFrame, task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray]
+) -> pd.DataFrame:
+    """Add the model's accuracy on each client's test samples to the table of clients.
+
+    Args:
+        clients: the table, one row per client.
+        task: the task that these clients came with.
+        predict: function from ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
+        parts: client -> indices of its training samples.
+
+    Returns:
+        The same table with the columns name, test_samples, accuracy (on the client's test samples, NaN if it has none)
+        and train_accuracy (on its training samples).
+    """
+
+    def hits(inputs: Tensor, labels: Tensor) -> np.ndarray:
+        sizes = batch_sizes(inputs, 500)
+        batches = zip(inputs.split(sizes), labels.split(sizes), strict=True)
+        found = [on_copies(task.hits)(predict(batch), wanted).float() for batch, wanted in batches]
+        return torch.cat(found).cpu().numpy()
+
+    tested = np.full(len(task.test_labels), -1) if task.test_owners is None else task.test_owners
+    right, trained = hits(task.test_inputs, task.test_labels), hits(task.inputs, task.labels)
+    of = by_client(tested, len(parts))
+    return clients.assign(
+        name=list(task.clients),
+        test_samples=[len(places) for places in of],
+        accuracy=[_mean(right[places]) for places in of],
+        train_accuracy=[_mean(trained[part]) for part in parts],
+    )
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def client_summary(clients: pd.DataFrame) -> dict[str, float]:
+    """Return the lowest accuracy of any client, if clients have test samples of their own."""
+    tested = clients["accuracy"].dropna() if "accuracy" in clients else clients[:0]
+    return {"worst_client_accuracy": float(tested.min())} if len(tested) else {}
+
+
+def class_summary(classes: pd.DataFrame) -> dict[str, float]:
+    """Summarise a table of classes in three numbers.
+
+    Returns:
+        ``worst_class_accuracy``, the lowest accuracy of a class; ``least_seen_accuracy``, the mean accuracy over the
+        fifth of the classes that were seen least; ``largest_prediction_share``, the share of the test samples for which
+        the final model predicts the class that it predicts most often, 1 if it always predicts one class. The mapping
+        is empty if there are no classes.
+    """
+    tested = classes[classes["test_samples"] > 0]
+    if tested.empty:
+        return {}
+    least_seen = tested.sort_values("seen", kind="stable").head(max(1, len(tested) // 5))
+    return {
+        "worst_class_accuracy": float(tested["accuracy"].min()),
+        "least_seen_accuracy": float(least_seen["accuracy"].mean()),
+        "largest_prediction_share": float(classes["predicted"].max() / classes["predicted"].sum()),
+    }
+
+
+def is_constant_answer(summary: Mapping[str, Any]) -> bool:
+    """Return whether a run's final model predicts one class for all test samples, which belong to several classes.
+
+    The accuracy of such a model is that class's share of the test set, and says nothing about its training. A worst
+    class with accuracy 0 is not enough: a model of many classes may know all but one. If ``largest_prediction_share``
+    was not recorded, as in runs of earlier code and in those whose samples have no class, this function returns False.
+    """
+    return summary.get("largest_prediction_share") == 1 and summary["worst_class_accuracy"] == 0

@@ -2,30 +2,73 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
+
+import pandas as pd
+import torch
+from torch import nn
 
 from asyncfl_lite.base.claims import alone_at
-from asyncfl_lite.base.devices import torch_threads, usual_torch
-from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.streams import told_of_draws
+from asyncfl_lite.base.devices import actual, check_device, torch_threads, usual_torch
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
+from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
+from asyncfl_lite.base.streams import stream, told_of_draws
+from asyncfl_lite.models.requests import Request, fulfilled_now
+from asyncfl_lite.models.weights import as_state
+from asyncfl_lite.runs.assembly import (
+    as_config,
+    checked_task,
+    deal_out,
+    first_module,
+    fit_model,
+    make_simulation,
+    method_for,
+    servers_own,
+    start_method,
+    trainer_for,
+)
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
-from asyncfl_lite.runs.checkpoints import identity_of, remove_others
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.finished import result_of
-from asyncfl_lite.runs.interrupts import saved_when_interrupted
-from asyncfl_lite.runs.joined import Weights
-from asyncfl_lite.runs.progress import Progress, Shown, check_shown
-from asyncfl_lite.runs.records import CHECKPOINT, check_free
-from asyncfl_lite.runs.results import Result, load_complete
-from asyncfl_lite.runs.saved import SavedRun
-from asyncfl_lite.runs.sources import data_of
+from asyncfl_lite.runs.progress import Progress, Shown, check_shown, saved_when_interrupted
+from asyncfl_lite.runs.results import (
+    Result,
+    Trained,
+    class_summary,
+    classes_of,
+    client_summary,
+    curve_summary,
+    load_complete,
+    score_clients,
+    trouble_summary,
+    update_summary,
+)
+from asyncfl_lite.runs.store import (
+    CHECKPOINT,
+    changed_versions,
+    check_free,
+    check_place,
+    checksum,
+    data_of,
+    identity_of,
+    load_checkpoint,
+    remove_checkpoints,
+    save_checkpoint,
+    versions,
+)
+from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows
 from asyncfl_lite.simulator.simulation import Simulation
+from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
+
+Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
+"""Weights to start from: a file, a state dict, a module, or a saved result's folder."""
 
 
 def run(
@@ -112,33 +155,61 @@ def run_at(
 ) -> Run:
     """Make a run of ``config``, not yet started, that saves itself in ``folder``; see :func:`run_in`.
 
-    The run has the folder for itself from here to the end of its block :meth:`.SavedRun.alone`.
+    The run has the folder for itself from here to the end of its block :meth:`.Run.alone`.
     """
-    data = data_of(config, task)
+    identity = identity_of(config, None if task is None else task.name, data_of(config, task))
     checkpoint = Path(folder).resolve() / CHECKPOINT
     with ExitStack() as claim:
         claim.enter_context(alone_at(checkpoint))
-        check_free(folder, config, None if task is None else task.name, data, force=force)
+        check_free(folder, identity, force=force)
         if force:
-            remove_others(checkpoint, identity_of(config, data))
+            remove_checkpoints(checkpoint, identity, others=True)
         made = Run(config, task, checkpoint, **callbacks)
         made.claim = claim.pop_all()
     return made
 
 
-class Run(SavedRun):
+def _started_from(config: Config, weights: Weights) -> tuple[Config, dict[str, torch.Tensor] | None]:
+    """Return ``config`` changed to start from ``weights``, and their state dict, or None if they are in a file.
+
+    Raises:
+        ConfigError: when the configuration already names other weights to start from.
+        DataError: when ``weights`` is neither a file, a module nor a state dict.
+    """
+    chosen = config.initial_settings
+    if config.initial not in ("random", "weights") or getattr(chosen, "file", None) is not None:
+        raise ConfigError(f"weights: the configuration starts from {config.initial!r} already; give one of the two")
+    settings = chosen.model_dump() if config.initial == "weights" else {}
+    of_file = isinstance(weights, str | Path)
+    if of_file:
+        settings["file"] = str(weights)
+    config = Config(**{**config.as_dict(), "initial": "weights", "initial_settings": settings})
+    return config, None if of_file else as_state(weights, "weights")
+
+
+class Run:
     """One run with all its parts: task, model, method, trainer, simulation.
 
     Attributes:
+        config: the configuration, with the names of the actual device and of the user's own data.
+        own_task: name of the user's own data; None for a named task.
         parts: client -> ``(n_i,)`` indices of its samples in the task's training set.
         data: digests of the data that the run reads but the configuration does not contain; see :func:`.data_of`.
         identity: the identity that a checkpoint of this run has; see :func:`.identity_of`.
+        checkpoint: file in which the run saves itself, or None.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
         compute: function that does the computations that the server asks for; replaced if several runs go in lockstep.
         curve_rows: the rows of the run's curve so far, which can be read but not changed.
         versions: versions of the installed libraries; see :func:`.versions`.
+        ran_under: those under which the run was begun and, after them, those under which it was continued.
+        claim: closes the run's claim of its checkpoint's path; None if it has no claim.
         stopped: the reason why a callback stopped the run, or None.
+
+    Raises:
+        ConfigError: if ``task`` is not a task, ``config`` names other weights already, or the device is missing.
+        DataError: if ``weights`` are not weights.
+        ResultError: before anything is loaded, if ``checkpoint`` names a file that is not this run's checkpoint.
 
     >>> from asyncfl_lite import Config, Run
     >>> one = Run(Config(task="digits", algorithm="fedbuff", rounds=2))
@@ -160,11 +231,65 @@ class Run(SavedRun):
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
         self.callbacks = Callbacks(on_version, on_evaluate)
+        config = as_config(config)
+        if not isinstance(task, Task | None):
+            raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
+        self.own_task = config.own_task if task is None else task.name
+        config, state = (config, None) if weights is None else _started_from(config, weights)
+        self.config = config = config.with_checked(device=actual(config.device)).on_own_task(self.own_task)
+        self.versions = versions()  # before the run, so that an error in reading them does not come only at its end
+        check_device(config.device)
+        if torch.device(config.device).type == "cuda":
+            self.versions["gpu"] = torch.cuda.get_device_name(config.device)
+        self.data = data_of(config, task, state)
+        self.identity = identity_of(config, self.own_task, self.data)
+        self.checkpoint = None if checkpoint is None else as_path(checkpoint, "checkpoint").resolve()
+        if self.checkpoint is not None:
+            check_place(self.checkpoint, self.identity)
+        with torch_threads(config.threads):
+            self._assemble(task, state)
+        self.training_seconds = 0.0
+        self._rows: list[Mapping[str, float]] = []
+        self.saved_at = time.monotonic()
+        self.ran_under = [self.versions]
         self.stopped: str | None = None
-        super().__init__(config, task, checkpoint, weights)
         self.progress: Progress | None = None
+        self.claim: ExitStack | None = None
+        self._blocks = 0
+
+    def _assemble(self, task: Task | None, weights: Mapping[str, torch.Tensor] | None) -> None:
+        config = self.config
+        found, checked = checked_task(config, task)
+        self.task = found.to(config.device)
+        self._checksum = checked if config.device == "cpu" else checksum(self.task)
+        self.parts = deal_out(config, self.task)
+        indices = torch.from_numpy(servers_own(config, self.task)).to(config.device)
+        labelled = (self.task.inputs[indices], self.task.labels[indices]) if len(indices) else None
+        module = first_module(config, self.task, labelled, weights)
+        fitted = fit_model(config, self.task, self.parts, module)
+        self.model = fitted.model
+        self.compute: Callable[[Request], Any] = fulfilled_now
+        self.server_rng = stream(config.seed, "server")
+        self.algorithm = method_for(config, self.model)
+        start_method(
+            self.algorithm,
+            config,
+            self.task,
+            self.model,
+            labelled,
+            self.server_rng,
+            lambda request: self.compute(request),
+        )
+        self.trainer = trainer_for(config, self.task, self.parts, self.model, self.algorithm, fitted)
+        self.simulation = make_simulation(config, self.parts, self.algorithm, together=fitted.cohort)
+        self.simulation.observers.append(self._save_in_time)
         self.simulation.version_observers.append(self._made_version)
         self.simulation.waiting_observers.append(self._made_none)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise ConfigError(
+            "run: cannot be pickled or copied; pickle its config or its result, or give it a checkpoint=FILE"
+        )
 
     def begin(self) -> None:
         """Continue from the checkpoint if there is one, else evaluate and record the initial model."""
@@ -200,13 +325,32 @@ class Run(SavedRun):
         """Record that a callback has stopped the run."""
         self.stopped = str(why) or "by a callback"
 
-    def result(self, seconds: float, cpu_seconds: float) -> Result:
-        """Make the result of a run that has ended, given the seconds it took."""
-        if self.curve_rows[-1]["time"] != self.simulation.clock:
-            with suppress(StopRun):  # the run has ended anyway
-                self._record()
-        self.check_data()
-        return result_of(self, seconds, cpu_seconds, self.stopped)
+    def train(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Train jobs, and add the processor time used to ``training_seconds``."""
+        began = time.process_time()
+        outcomes = self.trainer(jobs)
+        self.training_seconds += time.process_time() - began
+        return outcomes
+
+    def evaluate(self) -> dict[str, float]:
+        """Return the global model's scores on the test set: accuracy, mean loss, and the task's own."""
+        return self.task.evaluate(self.predict)
+
+    def predict(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return the global model's ``(n, …)`` outputs for ``(n, …)`` inputs."""
+        return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
+
+    def check_data(self) -> None:
+        """Raise an error if the task's data are not what they were when the run was made.
+
+        Raises:
+            DataError: if they have been changed; the message names the task.
+        """
+        if checksum(self.task) != self._checksum:
+            raise DataError(
+                f"task: the data of {self.task.name!r} were changed during the run, which falsifies its scores; your "
+                "own code, such as a callback, must work on copies, such as run.task.test_inputs.clone()"
+            )
 
     def _made_version(self, simulation: Simulation) -> None:
         """Evaluate a new version and save the run, each if it is due; then call the callbacks."""
@@ -231,3 +375,166 @@ class Run(SavedRun):
         }
         self._rows.append(MappingProxyType(row))
         self.callbacks.evaluated(self, row)
+
+    def result(self, seconds: float, cpu_seconds: float) -> Result:
+        """Make the result of a run that has ended, given the wall-clock and processor seconds that it took."""
+        if self.curve_rows[-1]["time"] != self.simulation.clock:
+            with suppress(StopRun):  # the run has ended anyway
+                self._record()
+        self.check_data()
+        curve, who = pd.DataFrame([dict(row) for row in self._rows]), who_did_what(self.simulation, self.parts)
+        if self.task.clients:
+            who = who._replace(clients=score_clients(who.clients, self.task, self.predict, self.parts))
+        classes = classes_of(self.task, self.predict, self.parts, who.updates)
+        weights = self.algorithm.x.detach().cpu().contiguous()
+        ended = {
+            "virtual_time": float(self.simulation.clock),
+            "versions": int(self.algorithm.version),
+            **update_summary(who.updates),
+            "rejected_updates": len(self.algorithm.rejections),
+            "most_versions_in_flight": self.simulation.most_versions_in_flight,
+            "empty_clients": sum(not len(part) for part in self.parts),
+            "parameters": self.model.num_parameters,
+            "training": "cohort" if self.trainer.cohort else "one by one",
+            "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
+            "schedule_sha256": who.digest,
+        }
+        stopped = {} if self.stopped is None else {"stopped": self.stopped}
+        trouble = {} if self.config.trouble.none else trouble_summary(who)
+        return Result(
+            self.config,
+            {
+                **curve_summary(curve),
+                **ended,
+                **class_summary(classes),
+                **client_summary(who.clients),
+                **stopped,
+                **trouble,
+            },
+            curve,
+            *who,
+            {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds},
+            self.algorithm.x,
+            self.own_task,
+            data=self.data,
+            classes=classes,
+            trained=Trained(
+                self.config.model_settings,
+                self.task.input_spec,
+                self.model.loaded(self.algorithm.x, self.algorithm.buffers),
+            ),
+            versions=self.ran_under[0],
+            continued_under=self.ran_under[1:],
+        )
+
+    @contextmanager
+    def alone(self) -> Iterator[Self]:
+        """Have the checkpoint's path for this run alone inside the block, and yield the run; blocks may be nested.
+
+        Raises:
+            ResultError: if another run has it; see :func:`.alone_at`.
+        """
+        if self.claim is None and self.checkpoint is not None:
+            with ExitStack() as claim:
+                claim.enter_context(alone_at(self.checkpoint))
+                check_place(self.checkpoint, self.identity)  # another run may have been there since this one was made
+                self.claim = claim.pop_all()
+        self._blocks += 1
+        try:
+            yield self
+        finally:
+            self._blocks -= 1
+            if not self._blocks:
+                self.release()
+
+    def release(self) -> None:
+        """Let other runs have the checkpoint's path."""
+        if self.claim is not None:
+            self.claim.close()
+            self.claim = None
+
+    @property
+    def curve_rows(self) -> Rows[Mapping[str, float]]:
+        """The rows of the run's curve so far."""
+        return Rows(self._rows)
+
+    def state(self) -> dict[str, Any]:
+        """Return the run's changing state as tensors and plain values; the configuration determines the rest."""
+        return {
+            "algorithm": self.algorithm.state(),
+            "simulation": self.simulation.state(),
+            "server_rng": self.server_rng.bit_generator.state,
+            "curve": [dict(row) for row in self._rows],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore a state that :meth:`state` returned."""
+        self.algorithm.restore(state["algorithm"])
+        self.simulation.restore(state["simulation"])
+        self.server_rng.bit_generator.state = state["server_rng"]
+        self._rows = [MappingProxyType(row) for row in state["curve"]]
+
+    def save(self) -> None:
+        """Save the run now, if it has a checkpoint path."""
+        if self.checkpoint is not None:
+            save_checkpoint(self.checkpoint, self.identity, {**self.state(), "ran_under": self.ran_under})
+        self.saved_at = time.monotonic()
+
+    def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
+        """Save the run if enough time has passed since the last save."""
+        seconds = self.config.checkpoint_seconds
+        if seconds is not None and time.monotonic() - self.saved_at >= seconds:
+            self.save()
+
+    def resume(self) -> bool:
+        """Load the state from the run's checkpoint; return whether there was a usable checkpoint."""
+        if self.checkpoint is None:
+            return False
+        saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
+        try:
+            if saved is not None:
+                self.restore(saved)
+                self._continue_after(saved.get("ran_under", [{}]))  # checkpoints of earlier code do not say it
+        except AsyncFLError:
+            raise
+        except DAMAGE_IN_TORCH as error:  # its digest is right, so it was written like this
+            what = f"{type(error).__name__}: {reason(error)}"
+            raise ResultError(f"{self.checkpoint}: does not hold this run's state ({what}); remove it") from None
+        return saved is not None
+
+    def _continue_after(self, then: list[dict[str, str]]) -> None:
+        """Note the versions under which the run continues, and warn if they are not those that it had before."""
+        self.ran_under = then if then[-1] == self.versions else [*then, self.versions]
+        if told := changed_versions(then[-1], self.versions):
+            warnings.warn(f"{self.checkpoint}: the run continues under other versions ({told}), so its numbers may be "
+                          "rounded differently from here on; its result says so", stacklevel=4)  # fmt: skip
+
+    def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
+        """Write the result into the folder of the run's checkpoint, if there is one, and delete the checkpoint.
+
+        Raises:
+            ResultError: when the result cannot be written; a note says where the run is saved in its place.
+        """
+        if self.checkpoint is not None:
+            try:
+                result.write(self.checkpoint.parent, force=force, weights=weights)
+            except ResultError as error:
+                error.add_note(self.saved())
+                raise
+            self.remove_checkpoints()
+            self.checkpoint = None  # nothing is left to be saved
+
+    def saved(self) -> str:
+        """Save a run that cannot go on, and return one line that says where it is kept, or why it is not."""
+        if self.checkpoint is None:
+            return "nothing is kept, as the run has no checkpoint=FILE to save itself in"
+        try:
+            self.save()
+        except ResultError as error:
+            return f"the run could not be saved ({error})"
+        return f"the run is saved in {self.checkpoint}, from which the same run continues"
+
+    def remove_checkpoints(self) -> None:
+        """Delete the run's checkpoints, which are not needed once its result is kept."""
+        if self.checkpoint is not None:
+            remove_checkpoints(self.checkpoint, self.identity)

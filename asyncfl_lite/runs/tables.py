@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import pandas as pd
 
 from asyncfl_lite.base.errors import ConfigError, shown
-from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.defaults import flat
 from asyncfl_lite.runs.results import Result
 
 ALWAYS = ("algorithm", "task", "seed")
@@ -46,17 +45,8 @@ def results_table(results: Iterable[Result]) -> pd.DataFrame:
         raise ConfigError(f"results: must be a list of results, got {shown(odd[0])} in it")
     if not results:
         return pd.DataFrame(columns=list(ALWAYS))
-    settings = pd.DataFrame([dict(_flat(one.config)) for one in results], dtype=object)
+    settings = pd.DataFrame([flat(one.config.as_dict()) for one in results], dtype=object)
     settings["task"] = [one.own_task or one.config.task for one in results]
     differ = [name for name in settings if name not in ALWAYS and settings[name].map(repr).nunique() > 1]
     summary = pd.DataFrame([one.summary for one in results]).filter(regex="^(?!.*_sha256$)")
     return pd.concat([settings[[*ALWAYS, *differ]].infer_objects(), summary], axis=1)
-
-
-def _flat(config: Config) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a configuration; those in groups are called ``group.name``."""
-    for name, value in config.as_dict().items():
-        if isinstance(value, Mapping):
-            yield from ((f"{name}.{inner}", held) for inner, held in value.items())
-        else:
-            yield name, value

@@ -13,10 +13,9 @@ from typing import Any
 
 from torch import Tensor
 
-from asyncfl_lite.simulator.jobs import Job
+from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update
 from asyncfl_lite.simulator.selection import Selection
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.update import Outcome, Receipt, Update
 
 NOTHING = Outcome(None)
 VERSION_MADE, BUFFERED = Receipt(True), Receipt(False)

@@ -6,7 +6,7 @@ trained at any time before it arrives: the generator yields all jobs that can be
 the one that is due, if ``together`` is off), and receives their outcomes. It knows nothing about models or data.
 
 Code that runs once per event uses no tensors: the heap holds plain tuples, and clients are numbers in arrays.
-:mod:`asyncfl_lite.simulator.trouble` adds clients that drop out, come and go, or send broken updates.
+:mod:`asyncfl_lite.simulator.faulty_simulation` adds clients that drop out, come and go, or send broken updates.
 """
 
 from __future__ import annotations
@@ -23,13 +23,21 @@ import numpy as np
 from asyncfl_lite.base.errors import DivergedError, SimulationError
 from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.streams import no_global_draws, stream
-from asyncfl_lite.simulator.checks import MOST_ACCEPTED, impossible_duration, most_accepted, no_version
-from asyncfl_lite.simulator.held import HeldVersions
-from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job, Rows
+from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, HeldVersions, Job, Outcome, Receipt, Rows
 from asyncfl_lite.simulator.scheduling import Scheduling
 from asyncfl_lite.simulator.selection import IdleClients, Selection, Uniform
-from asyncfl_lite.simulator.server import Published, Server, ServerError, check_like, midway_for, untrue_answer
-from asyncfl_lite.simulator.update import NOT_FINITE, Outcome, Receipt
+from asyncfl_lite.simulator.server import (
+    MOST_ACCEPTED,
+    Published,
+    Server,
+    ServerError,
+    check_like,
+    impossible_duration,
+    midway_for,
+    most_accepted,
+    no_version,
+    untrue_answer,
+)
 
 
 class Delays(Protocol):

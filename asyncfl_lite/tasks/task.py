@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.base.errors import ConfigError, DataError, reason, unknown_name
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ConfigError, DataError, needs, reason, unknown_name
 from asyncfl_lite.base.plugins import on_copies
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.base.streams import no_global_draws

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.runs.summary import is_constant_answer
+from asyncfl_lite.runs.results import is_constant_answer
 from asyncfl_reproduction.claims.findings import Finding, against, as_equality, compare
 from asyncfl_reproduction.grid.cells import ALL_PRINTED, SERVER_RATE, TWIN
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios

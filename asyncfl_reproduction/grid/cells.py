@@ -23,8 +23,8 @@ from asyncfl_lite.base.errors import ConfigError, ResultError, nearest, shown, u
 from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.records import Standing, read_record, standing
 from asyncfl_lite.runs.results import Result, load_complete
+from asyncfl_lite.runs.store import Standing, read_record, standing
 from asyncfl_reproduction.grid.families import PaperCell, Seeds, members, merged
 from asyncfl_reproduction.grid.yaml_files import read_yaml
 from asyncfl_reproduction.tuning import tuned

@@ -27,11 +27,10 @@ from asyncfl_lite.base.devices import actual
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError
 from asyncfl_lite.runs.assembly import load_task, make_simulation
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.records import Standing, read_record
 from asyncfl_lite.runs.run import run
+from asyncfl_lite.runs.store import Standing, read_record
 from asyncfl_lite.simulator.clock_only import NOTHING, ClockOnly, VersionCounter
-from asyncfl_lite.simulator.jobs import Job
-from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table

@@ -28,7 +28,7 @@ from typing import IO, Any, ClassVar
 
 import psutil
 
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import needs
 from asyncfl_reproduction.grid.interrupts import ask_kernels, wait_for
 
 with needs("grid", "a grid"):

@@ -12,7 +12,6 @@ from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.fields import Fields
 from asyncfl_reproduction.grid.families import Seeds
 
 
@@ -40,7 +39,7 @@ def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
     """
     known = {*before, *Parameters.model_fields, check_parameters.__name__}
     unknown = {name: value for name, value in names.items() if name not in known and not name.startswith("_")}
-    settings = {name: value for name, value in unknown.items() if name in Fields.model_fields}
+    settings = {name: value for name, value in unknown.items() if name in Config.model_fields}
     for name in unknown.keys() - settings.keys():
         raise ConfigError(unknown_name("parameter", name, Parameters.model_fields))
     parameters = Parameters(**{name: names[name] for name in Parameters.model_fields})

@@ -24,14 +24,20 @@ from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.claims import Elsewhere
-from asyncfl_lite.base.errors import AsyncFLError, ResultError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import AsyncFLError, ResultError, needs
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_in_turn
-from asyncfl_lite.runs.meaning import changed_versions, meaning, versions
-from asyncfl_lite.runs.records import FORMAT, check_writable, read_record, write_record
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.run import Run, run_at
+from asyncfl_lite.runs.store import (
+    FORMAT,
+    changed_versions,
+    check_writable,
+    meaning,
+    read_record,
+    versions,
+    write_record,
+)
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.kernels import quiet_kernels, warm_kernels
 from asyncfl_reproduction.grid.workers import FINISHED, count_workers, outcomes

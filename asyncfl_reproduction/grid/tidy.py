@@ -1,7 +1,7 @@
 """Recorded results in tables that are small enough for the repository, in ``results/<tier>/<paper>/``.
 
 ``runs.parquet`` has one row per run: cell, seed, the configuration's hash, the meaning of the result
-(:mod:`asyncfl_lite.runs.meaning`), versions of the libraries, the processor's instruction set, CPU seconds, and the
+(:mod:`asyncfl_lite.runs.store`), versions of the libraries, the processor's instruction set, CPU seconds, and the
 run's summary. ``curves.parquet`` has one row per evaluation. The tables of updates are not kept here; they are in
 ``runs/``, on the machine that ran the cells.
 """
@@ -17,10 +17,8 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.runs.meaning import meaning, revised
-from asyncfl_lite.runs.records import Standing
-from asyncfl_lite.runs.results import Result
-from asyncfl_lite.runs.summary import CLASSES
+from asyncfl_lite.runs.results import CLASSES, Result
+from asyncfl_lite.runs.store import Standing, meaning, revised
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
 from asyncfl_reproduction.grid.cells import Cell

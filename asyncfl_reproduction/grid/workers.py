@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from asyncfl_lite.base.claims import CLAIM, Elsewhere, claim, held, is_claimed, is_left_behind
-from asyncfl_lite.base.errors import ConfigError, ResultError, SimulationError, reason
+from asyncfl_lite.base.errors import ConfigError, ResultError, SimulationError, needs, reason
 from asyncfl_lite.base.files import write_atomically
-from asyncfl_lite.base.libraries import needs
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.interrupts import end_with
 

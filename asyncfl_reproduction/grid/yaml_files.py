@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from asyncfl_lite.base.errors import ConfigError, reason
+from asyncfl_lite.base.files import small_text, yaml_in
 from asyncfl_lite.base.registry import Settings
-from asyncfl_lite.base.written import small_text, yaml_in
 
 
 def read_yaml(path: Path, kind: type[Settings]) -> Any:

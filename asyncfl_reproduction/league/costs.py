@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.algorithms.table import storage_claim
-from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.groups import class_of_group
+from asyncfl_lite.runs.config import Config, class_of_group
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.claims.storage import storage
 

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from asyncfl_lite.base.errors import ResultError, SimulationError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import ResultError, SimulationError, needs
 from asyncfl_lite.base.plugins import import_own
 from asyncfl_lite.runs.assembly import task_of
-from asyncfl_lite.runs.records import FORMAT, read_record, write_record
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import FORMAT, read_record, write_record
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 from asyncfl_reproduction.grid.cells import Cell

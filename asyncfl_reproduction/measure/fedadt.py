@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from asyncfl_lite.runs.setups import SETUPS
+from asyncfl_lite.runs.defaults import PAPERS
 from asyncfl_reproduction.published import hyperparameters
 
 STEP, FORWARD = 3, 1
 """Costs in forward passes of a training step on one sample (with its backward pass) and of a teacher's output."""
-EPOCHS = SETUPS["fedadt"].common["local_epochs"]
+EPOCHS = PAPERS["fedadt"]["common"]["local_epochs"]
 """Epochs of a client's job in our cells, which are FLGo's default. The paper prints no number."""
 
 

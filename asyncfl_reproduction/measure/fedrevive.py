@@ -136,7 +136,7 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
     """Return how far the proxies in a finished run of FedRevive diverge from the true class proportions (Table 2).
 
     Returns:
-        One row for each client that was probed ``t_est`` times: ``client``, ``proxy``, ``uniform``; the latter two are
+        One row for each client that was probed twice: ``client``, ``proxy``, ``uniform``; the latter two are
         the KL divergences, in nats, of its true class proportions from its proxy and from equal shares.
 
     Raises:

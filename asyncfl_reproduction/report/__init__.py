@@ -13,7 +13,7 @@
 - ``page``: the calls in the notebook.
 """
 
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import needs
 
 with needs("grid", "the report"):
     from asyncfl_reproduction.report.page import Page

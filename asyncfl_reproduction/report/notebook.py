@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from asyncfl_lite.base.errors import needs
 from asyncfl_lite.base.files import write_atomically
-from asyncfl_lite.base.libraries import needs
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.kernels import quiet_kernels
 from asyncfl_reproduction.home import NOTEBOOKS, kept_in

@@ -23,9 +23,8 @@ from torch import Tensor
 
 from asyncfl_lite.base import files
 from asyncfl_lite.base.devices import machine, torch_threads
-from asyncfl_lite.base.errors import DataError, ResultError
+from asyncfl_lite.base.errors import DataError, ResultError, needs
 from asyncfl_lite.base.files import data_file, data_folder, sealed, text_of, unsealed, write_atomically
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint
 from asyncfl_lite.tasks.images.base import WORLDS, Parts

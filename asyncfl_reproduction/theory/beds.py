@@ -20,11 +20,10 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import LocalTraining, make_optimiser
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.jobs import Job
+from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.simulator.selection import SameClient
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.update import Outcome
 
 
 def vector(*values: float) -> Tensor:

@@ -17,9 +17,9 @@ from typing import Any
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DivergedError
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
-from asyncfl_lite.runs.meaning import meaning, revised
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import meaning, revised
 from asyncfl_reproduction.tuning.grids import OwnSearch
 from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, UNFINISHED, Row, keep, kept_in, of_studies
 from asyncfl_reproduction.tuning.studies import Grid, Search, points_of

@@ -17,11 +17,11 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.registry import Registry
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.plots import title
-from asyncfl_lite.runs.groups import class_of_group
+from asyncfl_lite.runs.config import class_of_group
 from asyncfl_lite.runs.initial import INITIALISERS
 from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.faults import Faults
 from asyncfl_lite.simulator.selection import SELECTIONS
-from asyncfl_lite.simulator.trouble.settings import Trouble
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
@@ -55,7 +55,7 @@ def settings_page() -> str:
         for name, about in registry.describe().items():
             shown = f" ({title(name)})" if registry is ALGORITHMS else ""
             parts += [f"### {name}{shown}", _plain(about), _table(class_of_group(group, name))]
-    parts += ["## Trouble", f"`trouble={{…}}`. {_plain((Trouble.__doc__ or '').split(chr(10))[0])}", _table(Trouble)]
+    parts += ["## Trouble", f"`trouble={{…}}`. {_plain((Faults.__doc__ or '').split(chr(10))[0])}", _table(Faults)]
     return "\n\n".join(parts) + "\n"
 
 

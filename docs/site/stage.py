@@ -14,7 +14,7 @@ from verdicts import verdicts_page
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "notebooks/README.md")
 """Pages in the repository's root, in addition to those in ``docs``."""
 CODE = re.compile(r"```python\n(.*?)```", re.S)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
@@ -58,11 +58,13 @@ def _no_pages(_: str, names: list[str]) -> list[str]:
 
 
 def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
-    """Return the first page, with the table of leads and the example in Python taken from README.md."""
+    """Return the first page, with the table of leads of docs/findings.md and the example in Python of README.md."""
     text = (HERE / "index.md").read_text()
-    _, found, after = readme.partition("| lead over FedBuff |")
-    table = (found + after).partition("\n\n")[0]
-    used = CODE.search(readme.partition("## In Python")[2])[1]
+    findings = (ROOT / "docs/findings.md").read_text()
+    _, found, after = findings.partition("| lead over FedBuff |")
+    rows = (found + after).partition("\n\n")[0].splitlines()
+    table = "\n".join(row.rsplit("|", 2)[0] + "|" for row in rows)  # without the cells' names
+    used = CODE.search(readme)[1]
     parts = {"LEADS": table, "USE": f"```python\n{used}```", "LESSONS": "\n".join(lessons)}
     parts["ROOMS"] = "\n".join(f"reference/{room}" for room in rooms)
     pages = [f"docs/{path.stem}" for path in sorted((ROOT / "docs").glob("*.md"))]

@@ -93,24 +93,10 @@ def posts(train: str | bytes, names: str = '["g"]', ending: str = "jsonl") -> Fi
 
 
 PAIRS = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
-FLASH = {
-    "speed_distri_dot_json": json.dumps({"n": dict.fromkeys(("down_u", "down_sigma", "up_u", "up_sigma"), 1.0)}),
-    "benchmark2score_dot_json": '{"p": 3}',
-    "real2benchmark_dot_json": '{"q": "p"}',
-}
-
-
-def flash(**changed: str | bytes) -> Files:
-    """FLASH's three files, some replaced."""
-    return files(**{**FLASH, **changed})
 
 
 def no_writer(folder: Path) -> None:
     """No file at all."""
-
-
-def flash_law(folder: Path) -> list[str]:
-    return ["--delay", "flash", "--delay-settings", f"folder={folder}"]
 
 
 def trace_law(folder: Path) -> list[str]:
@@ -188,16 +174,6 @@ DATA: list[tuple[str, str | Callable[[Path], list[str]], Files, tuple[str, ...]]
     ("kinetics-columns", "kinetics", files(kinetics__train_dot_csv="a,b\n"), ("train.csv: must have the columns label,youtube_id",)),
     ("kinetics-not-text", "kinetics", files(kinetics__train_dot_csv=b"label,\xff\n"), ("train.csv is not a table in UTF-8",)),
     ("kinetics-no-clips", "kinetics", files(**{f"kinetics__{part}_dot_csv": "label,youtube_id,time_start,time_end\n" for part in ("train", "val")}), ("the split files must name clips for kinetics-train, they name none",)),
-    ("flash-missing", flash_law, no_writer, ("folder: looked in", "for flash-devices/ or flash/", "PKU-Chengxu/FLASH")),
-    ("flash-half-missing", flash_law, files(speed_distri_dot_json="{}"), ("for benchmark2score.json, which is not there",)),
-    ("flash-empty", flash_law, flash(benchmark2score_dot_json="{}"), ("benchmark2score.json: must hold a JSON object that is not empty",)),
-    ("flash-cut-off", flash_law, flash(benchmark2score_dot_json='{"p": '), ("benchmark2score.json: cannot be read (Expecting value",)),
-    ("flash-deep", flash_law, flash(benchmark2score_dot_json="[" * 99999), ("benchmark2score.json: cannot be read (",)),
-    ("flash-not-text", flash_law, flash(speed_distri_dot_json=b"\xff"), ("speed_distri.json: cannot be read (",)),
-    ("flash-score-zero", flash_law, flash(benchmark2score_dot_json='{"p": 0}'), ("benchmark2score.json: p must be a number above 0, got 0",)),
-    ("flash-nobody-scored", flash_law, flash(real2benchmark_dot_json='{"q": "z"}'), ("real2benchmark.json: no phone has a score",)),
-    ("flash-phone-a-list", flash_law, flash(real2benchmark_dot_json='{"q": ["p"]}'), ("real2benchmark.json: q must be the name of a phone, got ['p']",)),
-    ("flash-link-missing", flash_law, flash(speed_distri_dot_json='{"n": {"down_u": 1}}'), ("speed_distri.json: network 'n' must have down_u, down_sigma, up_u, up_sigma",)),
     ("trace-missing", trace_law, no_writer, ("trace.csv: No such file or directory",)),
     ("trace-empty", trace_law, files(trace_dot_csv=""), ("trace.csv, line 1: the header must name the columns client,seconds",)),
     ("trace-not-text", trace_law, files(trace_dot_csv=b"client,seconds\n\xff,1\n"), ("trace.csv: ", "can't decode byte 0xff")),

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from asyncfl_lite import Config, Run
-from asyncfl_lite.algorithms import fedrevive
-from asyncfl_lite.algorithms.synthesis import generators
+from asyncfl_lite.algorithms import fedrevive, synthesis
 from asyncfl_lite.models.minibatches import SampleSet
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install -e '.[test]'")
@@ -139,9 +138,9 @@ METHODS = {
     ),
     "fedrevive": (
         {"buffer_size": 1, "rounds": 24, "server_lr": 0.3,
-         "settings": {"generator_lr": 1e-2, "latent_lr": 1e-2, "meta_rate": 0.2, "alpha_feat": 0.0, "alpha_adv": 0.0, "freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4,
+         "settings": {"generator_lr": 1e-2, "latent_lr": 1e-2, "adversarial_from": 10**6, "alpha_feat": 0.0, "freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4,
                       "s_max": 6, "k_synth": 3, "synth_batch_size": 12, "nz": 8, "ngf": 8, "kd_lr": 1e-3, "kd_batch_size": 4,
-                      "k_kd": 3, "num_teachers": 4, "probes": 16}},
+                      "k_kd": 3, "num_teachers": 4}},
         {"step": 0.3, "frozenUntil": 3, "silentUntil": 6, "every": 4, "sMax": 6, "generatorRate": 1e-2, "latentRate": 1e-2, "synthesisSteps": 3, "teachers": 4,
          "distillRate": 1e-3, "distillSteps": 3},
     ),
@@ -155,7 +154,7 @@ def walked(method: str, monkeypatch) -> tuple[dict, list[dict]]:
     """
     settings, of_page = METHODS[method]
     passes, drawn = [], {"probes": [], "labels": [], "latents": [], "batches": []}
-    monkeypatch.setattr(generators, "ImageGenerator", generators.VectorGenerator)
+    monkeypatch.setattr(synthesis, "ImageGenerator", synthesis.VectorGenerator)
     true_probes, draw_batches = fedrevive.probe_inputs, SampleSet.minibatches
     monkeypatch.setattr(
         fedrevive, "probe_inputs", lambda *given, **more: kept(drawn["probes"], true_probes(*given, **more))
@@ -199,7 +198,7 @@ def walked(method: str, monkeypatch) -> tuple[dict, list[dict]]:
         maker, labels_of, draw = server.synthesiser.maker, server._labels, server.pool.draw
         maker_latents = maker.latents
         maker.latents = lambda *given: kept(drawn["latents"], maker_latents(*given))
-        server._labels = lambda shares: kept(drawn["labels"], labels_of(shares))
+        server._labels = lambda: kept(drawn["labels"], labels_of())
         server.pool.draw = lambda *given: kept(drawn["batches"], draw(*given))
         generator = {
             "nz": 8,

@@ -17,7 +17,7 @@ from asyncfl_lite.plots import ACCENT
 SWITCHES = {"freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4, "k_synth": 2, "synth_batch_size": 12}
 SMALL = {
     "clients": 8, "concurrency": 4, "rounds": 14, "eval_every": 7, "alpha": 1.0, "seed": 3,
-    "settings": {**SWITCHES, "nz": 8, "ngf": 2, "k_kd": 2, "pool_size": 30},
+    "settings": {**SWITCHES, "nz": 8, "ngf": 2, "k_kd": 2},
 }  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def watched():
 def test_snapshots_are_the_newest_of_the_pool(watched):
     run, snapshots, _ = watched
     assert [one.version for one in snapshots] == [6, 8, 10, 12, 14]  # batches were made at versions 4, 8 and 12
-    assert [one.pool for one in snapshots] == [12, 12, 24, 24, 30]
+    assert [one.pool for one in snapshots] == [12, 12, 24, 24, 36]
     assert torch.equal(snapshots[0].images, snapshots[1].images)
     assert torch.equal(snapshots[-1].images, run.algorithm.pool.inputs[-12:])
     assert torch.equal(snapshots[-1].labels, run.algorithm.pool.labels[-12:])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from asyncfl_course.explore import DEFAULT_LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
 from asyncfl_course.explore.controls import as_image
 from asyncfl_course.explore.schedules import WEIGHT_MEANINGS
-from asyncfl_lite.algorithms import make_algorithm, staleness
+from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.afl_dw import AFLDW
+from asyncfl_lite.algorithms.mixing import poly
 from asyncfl_lite.base.errors import ConfigError
 from conftest import update, vector
 
@@ -43,7 +44,7 @@ def test_what_is_measured_is_what_the_methods_say(tau, power, half):
     assert staleness_weight("fedasync", poly_a=power, mixing=0.7)(tau) == pytest.approx(mixing.mixing_weight(tau))
     assert staleness_weight("kuiper", poly_a=power)(tau) == pytest.approx(mixing.mixing_weight(tau))
     assert staleness_weight("afl_dw", s_max=half)(tau) == pytest.approx(1 - AFLDW(s_max=half).beta(tau), abs=1e-12)
-    assert staleness_weight("fedadt")(tau) == pytest.approx(staleness.poly(tau))
+    assert staleness_weight("fedadt")(tau) == pytest.approx(poly(tau))
 
 
 def test_fedrevives_update_has_the_weight_that_afl_dw_shows():

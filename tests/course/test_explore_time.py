@@ -124,9 +124,9 @@ def test_the_laboratory_draws_anew():
     controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]
     assert picture.value == as_image(staleness_figure())
     controls["redispatch"].value, controls["in flight"].value, controls["buffer M"].value = "after_agg", 12, 4
-    controls["versions"].value, controls["delay law"].value = 100, "fadas"
+    controls["versions"].value, controls["delay law"].value = 100, "fedrevive"
     sizes = {"concurrency": 12, "buffer_size": 4, "versions": 100}
-    assert picture.value == as_image(staleness_figure("fadas", redispatch="after_agg", **sizes))
+    assert picture.value == as_image(staleness_figure("fedrevive", redispatch="after_agg", **sizes))
     controls["clients"].value = 11
     assert "12 clients at a time" in box.children[7].value and picture.layout.display == "none"
 

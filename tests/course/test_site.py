@@ -26,8 +26,8 @@ from settings import GROUPS, meaning, settings_page  # noqa: E402
 
 from asyncfl_lite import Config  # noqa: E402
 from asyncfl_lite.algorithms import ALGORITHMS  # noqa: E402
-from asyncfl_lite.runs.groups import class_of_group  # noqa: E402
-from asyncfl_lite.simulator.trouble.settings import Trouble  # noqa: E402
+from asyncfl_lite.runs.config import class_of_group  # noqa: E402
+from asyncfl_lite.simulator.faults import Faults  # noqa: E402
 
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 BUILD = """
@@ -79,11 +79,11 @@ def test_core_and_optional_sections_are_marked():
     assert re.match(r'## Why\n\n<p class="mark optional" title="[^"]+">optional</p>\n\nText\.', book.cells[0].source)
 
 
-def test_the_first_page_takes_numbers_and_code_from_the_readme():
+def test_the_first_page_takes_its_numbers_from_the_findings_and_code_from_the_readme():
     readme = (ROOT / "README.md").read_text()
     page = staging.home(readme, ["notebooks/00_start_here"], ["runs"])
-    rows = [line for line in readme.splitlines() if line.startswith("| FedEcho, natural set")]
-    assert len(rows) == 1 and rows[0] in page and "| lead over FedBuff | paper |" in page
+    (row,) = [line for line in page.splitlines() if line.startswith("| FedEcho, natural set")]
+    assert row in (ROOT / "docs/findings.md").read_text() and "| lead over FedBuff | paper |" in page
     assert "%" not in re.sub(r"\d+ ?%", "", page)
     own = (SOURCES / "index.md").read_text()
     said = own.partition("# Asynchronous federated learning\n")[2].partition("<iframe")[0]
@@ -107,10 +107,8 @@ def test_every_setting_has_a_meaning():
     chosen = [class_of_group(group, name) for _, registry, group in GROUPS.values() for name in registry]
     settings = [
         (cls, name, field)
-        for cls in [Config, Trouble, *chosen]
-        if cls.__module__.startswith(
-            ("asyncfl_lite.", "asyncfl_reproduction.")
-        )  # other tests register classes of their own
+        for cls in [Config, Faults, *chosen]
+        if cls.__module__.startswith(("asyncfl_lite.", "asyncfl_reproduction."))  # other tests register their own
         for name, field in cls.model_fields.items()
     ]
     assert len(settings) > 500

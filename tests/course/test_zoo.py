@@ -19,7 +19,7 @@ from asyncfl_course.zoo.mutants import Mutation, source_of
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import ALGORITHMS, CA2FL, FedAvg, FedBuff
 from asyncfl_lite.base.errors import AsyncFLError
-from asyncfl_lite.testing.values import difference
+from asyncfl_lite.testing import difference
 
 ROOT = Path(__file__).parents[2]
 LESSON = ROOT / "notebooks/17_bug_zoo.ipynb"

@@ -11,7 +11,7 @@ import pytest
 from asyncfl_lite import Config, Run, StopRun, load_result, run, run_many
 from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.plots import plot_curves
-from asyncfl_lite.runs.records import standing
+from asyncfl_lite.runs.store import standing
 
 PAGE = Path(__file__).parents[2] / "docs/callbacks.md"
 SMALL = {"task": "digits", "model_settings": {"hidden": (4,)}, "clients": 6, "concurrency": 3, "buffer_size": 2,
@@ -236,7 +236,7 @@ def test_a_disk_that_is_full_does_not_hide_the_exception(tmp_path, monkeypatch):
     def full(*_):
         raise ResultError("run.pt: no space left")
 
-    monkeypatch.setattr("asyncfl_lite.runs.saved.save_checkpoint", full)
+    monkeypatch.setattr("asyncfl_lite.runs.run.save_checkpoint", full)
     with pytest.raises(OSError, match="logger") as told:
         run(CONFIG, checkpoint=tmp_path / "run.pt", on_version=Fails(2))
     assert told.value.__notes__ == [

@@ -9,7 +9,6 @@ from decimal import Decimal
 import numpy as np
 import pytest
 import torch
-from pydantic import ConfigDict
 
 from asyncfl_lite.algorithms import ALGORITHMS, About, Algorithm
 from asyncfl_lite.algorithms.fedasync import FedAsync
@@ -18,11 +17,18 @@ from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.probe import check_conduct
 from asyncfl_lite.runs import assembly
-from asyncfl_lite.testing import CHECKS, AlgorithmCheckError, check_algorithm, run_checks
-from asyncfl_lite.testing.candidate import RuleBroken, registered, simulate
-from asyncfl_lite.testing.values import Kept, copied, difference
+from asyncfl_lite.testing import (
+    CHECKS,
+    AlgorithmCheckError,
+    RuleBroken,
+    check_algorithm,
+    copied,
+    difference,
+    registered,
+    simulate,
+)
 
-NAMES = [check.__name__.removeprefix("check_") for check in CHECKS]
+NAMES = list(CHECKS)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,26 +57,13 @@ def failures(algorithm) -> dict[str, str]:
 def rule_broken(name: str, algorithm) -> str:
     """What one check alone finds."""
     with registered(algorithm) as make, pytest.raises(RuleBroken) as caught:
-        CHECKS[NAMES.index(name)](make)
+        CHECKS[name](make)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("name", list(ALGORITHMS))
 def test_every_method_keeps_the_rules(name):
     assert check_algorithm(ALGORITHMS.get(name)) == NAMES
-
-
-@pytest.mark.parametrize("method", ["fedbuff", "fedasync", "kuiper"])
-def test_late_updates_are_late(method, monkeypatch):
-    late = []
-    monkeypatch.setattr(
-        run_checks,
-        "simulate",
-        lambda run, watch: simulate(run, lambda u, take: late.append(u.staleness) or watch(u, take)),
-    )
-    with registered(ALGORITHMS.get(method)) as make:
-        run_checks.check_late_updates(make)
-    assert max(late) >= 15
 
 
 @pytest.mark.parametrize(
@@ -81,54 +74,12 @@ def test_late_updates_are_late(method, monkeypatch):
         FedBuff(buffer_size=2, bn_mode="freeze", buffer_weight="samples"),
         FedAsync(staleness_function="hinge", rho=0.1),
         ALGORITHMS.get("fedavg")(buffer_size=6),
-        ALGORITHMS.get("fedecho")(buffer_size=2, distill_samples=30, distill_bn="train"),
+        ALGORITHMS.get("fedecho")(buffer_size=2, distill_samples=30),
     ],
     ids=lambda method: f"{method.about.title} {method.buffer_size}",
 )
 def test_other_settings_too(method):
     assert check_algorithm(method) == NAMES
-
-
-class Untold(FedBuff):
-    """Belongs to no known family."""
-
-    about = replace(FedBuff.about, family="fast")
-
-
-class Lenient(FedBuff):
-    """Takes any setting."""
-
-    class Settings(FedBuff.Settings):
-        """Ignores what it does not know."""
-
-        model_config = ConfigDict(extra="ignore")
-
-
-class Pairs(FedBuff):
-    """Waits for two updates though the buffer takes one."""
-
-    def on_receive(self, update):
-        self.accumulate(update)
-        return self.filled >= max(2, self.buffer_size) and self.flush()
-
-
-class Crowd(FedBuff):
-    """Divides by the number of clients less one."""
-
-    state_names = (*FedBuff.state_names, "clients")
-
-    def start(self, x0, context=None, **options):
-        super().start(x0, context, **options)
-        self.clients = []
-
-    def accumulate(self, update):
-        super().accumulate(update)
-        self.clients = [*self.clients, update.client]
-
-    def after_step(self, x):
-        few = len(self.clients) > 1 and len(set(self.clients)) == 1
-        self.clients = []
-        return x / 0.0 if few else x
 
 
 class LatestCounts(FedBuff):
@@ -143,22 +94,6 @@ class Trusting(FedBuff):
 
     def _fault(self, update):
         return None
-
-
-class Eager(FedBuff):
-    """Makes a version of an empty buffer."""
-
-    def flush(self):
-        x = self.x + self._sum / max(self._divisor, 1)
-        self._empty()
-        return self.new_version(x)
-
-
-class NeedsStart(FedBuff):
-    """Takes for granted that an update brings its start."""
-
-    def entry(self, update):
-        return (update.start + update.delta) - update.start
 
 
 class Remembers(FedBuff):
@@ -180,13 +115,6 @@ class SaysYes(FedBuff):
         return True
 
 
-class ShortSighted(FedBuff):
-    """Has weights for updates that are up to nine versions late."""
-
-    def entry(self, update):
-        return [1.0 / (1 + late) for late in range(10)][update.staleness] * update.delta
-
-
 class InPlace(FedBuff):
     """Steps in place."""
 
@@ -200,29 +128,6 @@ class Decays(FedBuff):
 
     def after_step(self, x):
         return 0.99 * x
-
-
-class DropsLate(FedBuff):
-    """Drops late updates and says nothing."""
-
-    def on_receive(self, update):
-        return update.staleness < 2 and super().on_receive(update)
-
-
-class Thaws(FedBuff):
-    """Moves frozen statistics."""
-
-    def set_buffers(self, buffers):
-        self.buffers = buffers
-
-
-class AddsUpInPlace(FedBuff):
-    """Adds up in place."""
-
-    def accumulate(self, update):
-        self._sum.add_(update.delta)
-        self._divisor += 1
-        self.filled += 1
 
 
 class Forgets(FedBuff):
@@ -246,25 +151,12 @@ class Draws(FedBuff):
 
 
 BROKEN = {
-    "declarations": (Untold, "family: must be one of synchronous, asynchronous, buffered, distilling, since"),
-    "errors": (Lenient, "staleness_weight_=1 must be a ConfigError of one line that says"),
-    "buffer_size": (Pairs, "with buffer_size=1 there must be 1 versions after 1 updates"),
-    "same_client": (
-        Crowd,
-        "3 updates of one client must count like those of 3, since fast ones report twice; the model is",
-    ),
+    "versions": (SaysYes, "on_receive must return True exactly when it made one version"),
     "order": (LatestCounts, "the order inside a buffer must not matter"),
     "refusals": (Trusting, "an update with a NaN must be refused, since one is enough to ruin the model"),
-    "flush": (Eager, "flush() of an empty buffer must return False and change nothing"),
-    "starts": (NeedsStart, "in entry (return (update.start + update.delta) - update.start): unsupported operand"),
     "starting_again": (Remembers, "start() must begin anew"),
-    "versions": (SaysYes, "on_receive must return True exactly when it made one version"),
-    "late_updates": (ShortSighted, "in entry (return [1.0 / (1 + late) for late in range(10)][update.staleness]"),
     "in_place": (InPlace, "models and updates must not be changed in place"),
     "standing_still": (Decays, "updates of zero must leave the model unchanged, since nothing asks it to move"),
-    "schedule": (DropsLate, "which client trains when must not depend on the method"),
-    "running_statistics": (Thaws, "bn_mode='freeze' must leave running statistics alone"),
-    "saved_state": (AddsUpInPlace, "a saved state must not change"),
     "save_and_restore": (Forgets, "; changed, and not in state_names: velocity"),
     "randomness": (
         Draws,
@@ -282,7 +174,7 @@ def test_a_broken_method_fails_exactly_the_check_of_its_rule(name):
 
 
 def test_no_check_is_without_a_method_that_fails_it():
-    assert {*BROKEN, "same_seed"} == set(NAMES)
+    assert list(BROKEN) == NAMES
 
 
 def test_noise_without_a_seed():
@@ -292,10 +184,7 @@ def test_noise_without_a_seed():
         def after_step(self, x):
             return x + (0.1 * np.random.default_rng().random() if self.version == 2 else 0.0)
 
-    found = failures(Noisy)
-    assert set(found) == {"same_seed", "save_and_restore", "standing_still"}
-    assert found["same_seed"].startswith("two runs of one seed must end the same, or nothing can be reproduced; in one")
-    assert "run['state']['x'] is a tensor of shape (1108,)" in found["same_seed"]
+    assert set(failures(Noisy)) == {"save_and_restore", "standing_still"}
 
 
 @pytest.mark.parametrize(("module", "draw"), [("numpy.random", np.random.rand), ("random", random.random)])
@@ -334,8 +223,7 @@ def test_an_instance_is_checked_with_its_settings_and_left_alone():
     assert list(failures(method)) == ["standing_still"]
     assert vars(method) == before
     assert {(server_lr, drift) for _, server_lr, _, drift in Sized.seen} == {(0.5, 0.01)}
-    assert {size for size, *_ in Sized.seen} == {5, 1}  # one for the check that a buffer of one acts at once
-    assert {mode for _, _, mode, _ in Sized.seen} == {"delta", "freeze"}
+    assert {(size, mode) for size, _, mode, _ in Sized.seen} == {(5, "delta")}
     assert check_algorithm(Sized) == NAMES
 
 
@@ -348,10 +236,10 @@ def test_a_started_instance_goes_on_as_if_nothing_had_been():
 
 
 def test_all_checks_are_made_though_earlier_ones_fail():
-    class Twice(Untold, Decays):
+    class Twice(Draws, Decays):
         """Is wrong in two ways."""
 
-    assert list(failures(Twice)) == ["declarations", "standing_still"]
+    assert list(failures(Twice)) == ["standing_still", "randomness"]
 
 
 def test_what_is_declared_is_allowed():
@@ -377,31 +265,6 @@ def test_who_moves_by_itself_stays_finite_all_the_same():
             return self.x + mean if mean.any() else self.x / 0.0
 
     assert "x must stay finite, since clients start from it" in rule_broken("standing_still", Explodes)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"about": replace(FedBuff.about, title="")}, "must have a title in about"),
-        ({"about": replace(FedBuff.about, paper="")}, "must have a paper in about"),
-        ({"__doc__": None}, "must begin with a line of 1 to 105 characters, which `asyncfl-lite list` shows; it has 0"),
-        ({"__doc__": "x" * 106}, "it has 106"),
-        ({"redispatch": "sometimes"}, "redispatch: must be one of after_agg, before_agg, burst, refill, rounds, since"),
-        ({"state_names": ("x", "version", "filled")}, "they are not saved; ['buffers'] are left out"),
-        ({"state_names": (*FedBuff.state_names, "moment")}, "it is saved; ['moment'] are not"),
-        (
-            {"about": replace(FedBuff.about, on_clients=("controls",))},
-            "on_clients: must be one of x, version, buffers, _sum",
-        ),
-        (
-            {"client_reports": frozenset({"name"})},
-            "client_reports: must be one of received_accuracy, trained_accuracy, ",
-        ),
-        ({"Settings": dict}, "Settings must derive from asyncfl_lite.base.registry.Settings"),
-    ],
-)
-def test_what_a_class_has_to_declare(change, words):
-    assert words in rule_broken("declarations", type("Told", (FedBuff,), {"__doc__": "Says it.", **change}))
 
 
 class NoVersion(FedBuff):
@@ -475,7 +338,7 @@ def test_a_method_may_take_long_for_its_first_version():
             return self.filled == 99 and self.flush()
 
     with registered(Slow) as make:
-        assert simulate(make.run(rounds=3)).version == 3
+        assert simulate(make.run(rounds=3)).algorithm.version == 3
 
 
 def test_an_abstract_class_is_told_so():
@@ -483,43 +346,19 @@ def test_an_abstract_class_is_told_so():
         """Has no on_receive."""
 
     found = failures(Unfinished)
-    assert found["declarations"] == "Unfinished must define on_receive, or it cannot be made; it is abstract"
-    assert "abstract" in found["versions"]
+    assert "abstract" in found["versions"] and "on_receive" in found["versions"]
 
 
-def test_a_buffer_of_none_is_refused():
-    class Lax(FedBuff):
-        """Takes a buffer of none for a buffer of one."""
-
-        def __init__(self, *, buffer_size=1, **settings):
-            super().__init__(buffer_size=max(1, buffer_size), **settings)
-
-    assert rule_broken("errors", Lax) == (
-        "buffer_size=0 must be a ConfigError of one line that says 'buffer_size', since a buffer of none never makes a "
-        "version; it was accepted"
-    )
-
-
-def test_a_method_without_switches_refuses_them_too():
+def test_a_method_without_a_buffer_or_settings_is_checked():
     class Bare(Algorithm):
         """Counts versions."""
 
         about, buffered = About("Bare", "none", family="asynchronous"), False
 
         def on_receive(self, update):
-            self.mix_buffers(update, 0.5)
             return self.new_version(self.x + update.delta)
 
-    class Open(Bare):
-        """Takes any setting."""
-
-        class Settings(Settings):
-            """Ignores what it does not know."""
-
-            model_config = ConfigDict(extra="ignore")
-
     assert check_algorithm(Bare) == NAMES
-    assert list(failures(Open)) == ["errors"]
 
 
 @pytest.mark.parametrize(
@@ -578,7 +417,6 @@ def test_an_exception_is_told_with_the_line_of_the_method():
     line = Raises.step.__code__.co_firstlineno + 1
     assert f"AttributeError in line {line} of {__file__}, in step (" in found["versions"]
     assert "# here): 'Raises' object has no attribute 'nothing'" in found["versions"]
-    assert "same_client" not in found
 
 
 def test_nothing_is_left_behind():
@@ -622,11 +460,3 @@ def test_what_is_no_method_is_one_line(nothing):
 def test_difference_names_the_place(one, other, words):
     found = difference(one, other, "state")
     assert found is None if words is None else found.startswith(words)
-
-
-def test_kept_tensors_tell_who_was_written_into():
-    kept, tensor = Kept(), torch.zeros(2)
-    kept.add({"a": [torch.ones(1), tensor]}, "state")
-    assert kept.changed() is None
-    tensor += 1
-    assert kept.changed() == "state['a'][1]"

@@ -22,8 +22,8 @@ from asyncfl_lite import Config, Task, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import write_atomically
-from asyncfl_lite.runs.checkpoints import HEAD, previous
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import HEAD, previous
 
 SMALL = {"clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
 
@@ -58,7 +58,7 @@ def configs(algorithm):
     if method.buffered and method.redispatch != "rounds":
         base["buffer_size"] = 3
     if algorithm == "fedecho":
-        base["settings"] = {"distill_samples": 60, "adam_state": "persist"}
+        base["settings"] = {"distill_samples": 60}
     return base
 
 
@@ -270,22 +270,30 @@ def test_what_is_no_checkpoint_stops_the_run_and_stays(what, place, tmp_path, un
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("other", ["configuration", "revision of the code", "format", "data"])
+WHOSE = {
+    "configuration": r"another configuration \(seed is 99, not 5\)",
+    "revision": r"this configuration by code of another revision \(algorithm\)",
+    "format": r"a run of another format \(3, not \d+\)",
+    "data": r"a run on other data \(trouble changed since\)",
+}
+
+
+@pytest.mark.parametrize("other", WHOSE)
 def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkeypatch):
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
     with monkeypatch.context() as before:
         if other == "format":
-            before.setattr("asyncfl_lite.runs.checkpoints.FORMAT", 3)
-        elif other == "revision of the code":
+            before.setattr("asyncfl_lite.runs.store.CHECKPOINT_FORMAT", 3)
+        elif other == "revision":
             before.setattr(type(config.make_algorithm()), "revision", 0)
         elif other == "data":
-            before.setattr("asyncfl_lite.runs.joined.data_of", lambda *_: {"trouble": "1234"})
+            before.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"trouble": "1234"})
         interrupt_after(config.with_seed(99) if other == "configuration" else config, path, 10)
+    if other == "data":
+        monkeypatch.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"trouble": "5678"})
     held = contents(tmp_path)
     monkeypatch.setattr(Run, "train", None)
-    with pytest.raises(
-        ResultError, match=f"run.pt: is the checkpoint of another {other}(: | .seed is 99, not ).*; name another file"
-    ):
+    with pytest.raises(ResultError, match=f"run.pt: is the checkpoint of {WHOSE[other]}; name another file"):
         run(config, checkpoint=path)
     assert contents(tmp_path) == held and len(held) == 2
 
@@ -303,7 +311,7 @@ def test_a_run_on_own_data_goes_on_with_these_alone(tmp_path, monkeypatch):
     whole = run(config, task=own_data(), checkpoint=path)
     assert Run(config, own_data(), path).resume()
     for other in (own_data(0.001), None):
-        with pytest.raises(ResultError, match="run.pt: is the checkpoint of another data: "):
+        with pytest.raises(ResultError, match="run.pt: is the checkpoint of a run on other data "):
             Run(config, other, path)
     equal(run(config, task=own_data(), checkpoint=path), whole)
 
@@ -374,9 +382,9 @@ def test_loading_executes_nothing(tmp_path):
 
 def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     seconds, saved = iter(range(10**6)), []
-    monkeypatch.setattr("asyncfl_lite.runs.saved.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr("asyncfl_lite.runs.run.time.monotonic", lambda: float(next(seconds)))
     monkeypatch.setattr(
-        "asyncfl_lite.runs.saved.save_checkpoint",
+        "asyncfl_lite.runs.run.save_checkpoint",
         lambda path, config, state: saved.append(state["simulation"]["received"]),
     )
     config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 5.0})
@@ -387,7 +395,7 @@ def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
 
 def test_updates_since_the_last_version_are_counted_on_after_a_stop(tmp_path, monkeypatch):
     seconds = iter(range(10**6))
-    monkeypatch.setattr("asyncfl_lite.runs.saved.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr("asyncfl_lite.runs.run.time.monotonic", lambda: float(next(seconds)))
     config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 0.5})
     interrupt_after(config, tmp_path / "run.pt", 10)
     resumed = Run(config, checkpoint=tmp_path / "run.pt")

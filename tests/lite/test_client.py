@@ -21,8 +21,7 @@ from asyncfl_lite.models.requests import fulfilled_now
 from asyncfl_lite.models.stacked import OneByOne, chain_of, stacked_forward
 from asyncfl_lite.models.steps import Adam
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.jobs import Job, Midway
-from asyncfl_lite.simulator.update import ON_REQUEST
+from asyncfl_lite.simulator.jobs import ON_REQUEST, Job, Midway
 from asyncfl_lite.tasks import Task
 
 OPTIMISERS = {

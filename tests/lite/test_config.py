@@ -14,7 +14,7 @@ from asyncfl_lite import Config, Run, make_algorithm
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
 from asyncfl_lite.base.registry import written_as
-from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.runs.config import GROUPS
 
 
 def test_the_papers_defaults_are_filled_in():

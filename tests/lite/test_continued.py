@@ -10,9 +10,8 @@ import pytest
 from asyncfl_lite import Config, load_result, run_many
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.runs.checkpoints import identity_of, load_checkpoint, save_checkpoint
-from asyncfl_lite.runs.records import read_record, write_record
 from asyncfl_lite.runs.run import run_in
+from asyncfl_lite.runs.store import identity_of, load_checkpoint, read_record, save_checkpoint, write_record
 
 SETTINGS = {"clients": 4, "concurrency": 2, "buffer_size": 1, "rounds": 3, "local_steps": 1, "checkpoint_every": 1}
 CONFIG = Config(**SETTINGS)
@@ -25,7 +24,7 @@ def under(monkeypatch):
     """Have other versions installed."""
 
     def now(**changes):
-        monkeypatch.setattr("asyncfl_lite.runs.joined.versions", lambda: {**THEN, **changes})
+        monkeypatch.setattr("asyncfl_lite.runs.run.versions", lambda: {**THEN, **changes})
 
     now()
     return now

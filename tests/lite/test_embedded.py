@@ -13,8 +13,7 @@ from asyncfl_lite.models import CNN, MODELS, ModelSpec
 from asyncfl_lite.models.embedded import table_of
 from asyncfl_lite.models.frozen import Frozen
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.testing import check_model
-from asyncfl_lite.testing.candidate import small_task
+from asyncfl_lite.testing import check_model, small_task
 
 TASK = token_task()
 """Texts of 8 tokens out of 30, of three classes."""

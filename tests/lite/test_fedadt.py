@@ -34,9 +34,7 @@ def test_worked_loss_and_gradient():
     ("options", "kl"),
     [
         ({"temperature": 3.0}, 0.1220712424),
-        ({"temperature": 3.0, "direction": "reverse"}, 0.1149793783),
         ({"temperature": 1.0}, 0.9129828978),
-        ({"temperature": 3.0, "times_t2": True}, 9 * 0.1220712424),
     ],
 )
 def test_worked_divergences(options, kl):
@@ -119,7 +117,7 @@ def test_without_distillation_it_is_fedasync_bit_for_bit(off, monkeypatch):
     assert on.summary["weights_sha256"] != ours.summary["weights_sha256"]
 
 
-@pytest.mark.parametrize("switch", [{"kl_dir": "reverse"}, {"kd_t2": True}, {"kd_temperature": 1.0}, {"kd_rounds": 2}, {"tau_kd": 4}, {"alpha_versions": 5}, {"kd_lr": 0.01}, {"kd_fraction": 0.02}, {"kd_batch_size": 2}])  # fmt: skip
+@pytest.mark.parametrize("switch", [{"kd_temperature": 1.0}, {"kd_rounds": 2}, {"tau_kd": 4}, {"alpha_versions": 5}, {"kd_lr": 0.01}, {"kd_fraction": 0.02}, {"kd_batch_size": 2}])  # fmt: skip
 def test_every_switch_switches(switch):
     base, _ = final()
     other, _ = final(**switch)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import conftest
-from asyncfl_lite.algorithms import make_algorithm, staleness
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.algorithms.mixing import hinge, poly
 from asyncfl_lite.base.errors import ConfigError
 from conftest import update, vector
 
@@ -24,9 +25,9 @@ def model_update(method, model, start_version):
 
 
 def test_worked_staleness_functions():
-    assert [staleness.hinge(t) for t in (0, 4, 5, 6, 10)] == pytest.approx([1, 1, 1 / 11, 1 / 21, 1 / 61], rel=1e-7)
-    assert [staleness.poly(t) for t in (0, 1, 3, 8)] == pytest.approx([1, 0.7071067812, 0.5, 0.3333333333], rel=1e-7)
-    assert staleness.poly(17, a=0) == staleness.constant(17) == 1
+    assert [hinge(t) for t in (0, 4, 5, 6, 10)] == pytest.approx([1, 1, 1 / 11, 1 / 21, 1 / 61], rel=1e-7)
+    assert [poly(t) for t in (0, 1, 3, 8)] == pytest.approx([1, 0.7071067812, 0.5, 0.3333333333], rel=1e-7)
+    assert poly(17, a=0) == 1
 
 
 def test_worked_path():

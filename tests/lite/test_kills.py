@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config, load_result, run
-from asyncfl_lite.runs.records import TABLES
+from asyncfl_lite.runs.store import TABLES
 
 KILLS = 12
 SCRIPT = Path(__file__).parents[1] / "killed.py"

@@ -130,24 +130,20 @@ def test_a_burst_of_one_without_accuracy_is_fedasync(deltas):
     torch.testing.assert_close(ours.x, fedasync.x, rtol=1e-12, atol=1e-12)
 
 
-def test_both_readings_of_t0():
-    count = started(t0=3, t0_mode="iteration")
-    latency = started(t0=3.0, t0_mode="latency")
+def test_t0_counts_aggregations():
+    count = started(t0=3)
     sent = dataclasses.replace(update((0, 0)), received_accuracy=0.25)
     factors = []
     for count.version in range(4):  # making the aggregations t = 1, 2, 3, 4
         factors.append(count.accuracy_factor(sent))
     assert factors == [0.75, 0.75, 1.0, 1.0]
-    factors = [latency.accuracy_factor(dataclasses.replace(sent, duration=time)) for time in (2.9, 3.0)]
-    assert factors == [0.75, 1.0]
 
 
-def test_staleness_offset_and_which_accuracy():
-    method = started(staleness_offset=1, acc="post_eval")
+def test_which_accuracy():
+    method = started(acc="post_eval")
     assert method.client_reports == {"trained_accuracy"}
     method.receive(update((1, 0), 0, start=vector(0, 0), received_accuracy=0.9, trained_accuracy=0.0))
-    rate = 0.7 / 2**0.5
-    torch.testing.assert_close(method.x, vector(1 - rate + rate, 0))
+    torch.testing.assert_close(method.x, vector(1, 0))
     with pytest.raises(ConfigError, match="^trained_accuracy: KUIPER weighs updates by it; client 0 sent none$"):
         method.receive(update((1, 0), 0))
 
@@ -159,7 +155,6 @@ def test_staleness_offset_and_which_accuracy():
         ({"acc": "last_epoch"}, None, 0.5),
         ({"acc": "post_eval"}, "trained_accuracy", 0.0),
         ({"t0": 0}, None, 1.0),
-        ({"t0": 0, "t0_mode": "latency"}, None, 1.0),
     ],
 )
 def test_the_three_readings_of_training_accuracy(settings, report, factor):
@@ -203,7 +198,7 @@ def test_a_real_run_blocks_reporters_until_their_burst_closes():
     assert len(later) and all(row.dispatched_at == closing[row.start_version] for row in later.itertuples())
 
 
-@pytest.mark.parametrize("switch", [{"acc": "post_eval"}, {"acc": "last_epoch"}, {"kuiper_norm": "literal"}, {"kuiper_norm": "delta"}, {"t0": 2}, {"staleness_offset": 1}])  # fmt: skip
+@pytest.mark.parametrize("switch", [{"acc": "post_eval"}, {"acc": "last_epoch"}, {"kuiper_norm": "literal"}, {"kuiper_norm": "delta"}, {"t0": 2}])  # fmt: skip
 def test_every_switch_switches(switch):
     base = Run(Config(algorithm="kuiper", **SMALL)).finish()
     other = Run(Config(algorithm="kuiper", settings=switch, **SMALL)).finish()

@@ -20,8 +20,8 @@ from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.lockstep import finish_together
-from asyncfl_lite.runs.records import TABLES
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import TABLES
 
 SMALL = {
     "task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "local_steps": 4, "eval_every": 2, "client_lr": 0.1
@@ -40,14 +40,14 @@ MIXED = [
     {"algorithm": "fedbuff", "model": "cnn", "model_settings": {"norm": "batch"}},
     {"algorithm": "kuiper", "settings": {"acc": "post_eval"}},
     {"algorithm": "fedecho", "settings": {"distill_samples": 50}, "seed": 1},
-    {"algorithm": "fedecho", "settings": {"distill_samples": 50, "adam_state": "persist", "distill_set": "noise"}},
-    {"algorithm": "fedecho", "settings": {"distill_samples": 55, "distill_set": "noise", "alpha_scope": "sample"}},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 50, "distill_set": "noise"}},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 55, "distill_set": "noise"}},
     {"algorithm": "fedecho", "settings": {"distill_samples": 50, "distill_opt": "sgd"}, "model": "cnn"},
     {"algorithm": "fedadt", "rounds": 15},
     {"algorithm": "fedadt", "rounds": 15, "seed": 1, "client_lr": 0.05},
     {"algorithm": "fedrevive", "rounds": 10, "settings": WARM},
     {"algorithm": "fedrevive", "rounds": 10, "settings": WARM, "seed": 1},
-    {"algorithm": "fedrevive", "rounds": 10, "settings": {**WARM, "spike_guard": True}},
+    {"algorithm": "fedrevive", "rounds": 10, "settings": WARM},
     {
         "algorithm": "fedrevive",
         "settings": {**WARM, "nz": 8, "ngf": 4},

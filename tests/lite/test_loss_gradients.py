@@ -43,8 +43,7 @@ def cases(draw):
         mixed = draw(st.sampled_from([0.3, weight.to(dtype)]))
         return uncertainty_aware_loss, over_models, logits, teacher.softmax(-1), mixed
     if which == "FedADT":
-        ways = {"direction": draw(st.sampled_from(["forward", "reverse"])), "times_t2": draw(st.booleans())}
-        loss = partial(labelled_distillation_loss, temperature=temperature, **ways)
+        loss = partial(labelled_distillation_loss, temperature=temperature)
         return loss, over_models, logits, teacher, labels, weight
     return partial(multi_teacher_loss, temperature=temperature), over_models, logits, teacher
 

@@ -34,7 +34,7 @@ RUNS = {
     "fedrevive": {
         "rounds": UPDATES,
         "settings": {"freeze_rounds": 10, "synthesis_only_rounds": 10, "num_teachers": 2, "k_kd": 1, "k_synth": 1}
-        | {"nz": 64, "ngf": 32, "pool_size": 2000},  # a small generator, and a pool that is soon full
+        | {"nz": 64, "ngf": 32},  # a small generator
     },
 }
 MEASURE = """

@@ -18,9 +18,9 @@ from asyncfl_lite import Config, Run, Task, load_result, run, run_many
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
 from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.runs.assembly import load_task, schedule, task_of
-from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser
-from asyncfl_lite.runs.sources import checksum
-from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, UniformDelays
+from asyncfl_lite.runs.initial import INITIALISERS, Initialiser
+from asyncfl_lite.runs.store import checksum
+from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, UniformDelays
 from asyncfl_lite.simulator.selection import SELECTIONS, Selection
 from asyncfl_lite.tasks import TASKS, TaskSource
 from asyncfl_lite.tasks.partitions import PARTITIONS, Partition

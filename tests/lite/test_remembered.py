@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from asyncfl_lite import Config
-from asyncfl_lite.runs.initial.teacher_chain import TeacherChain
+from asyncfl_lite.runs.initial import TeacherChain
 from asyncfl_lite.runs.run import Run
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 1, "local_steps": 1, "partition": "iid"}

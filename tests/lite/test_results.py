@@ -20,10 +20,9 @@ from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.cli import main
 from asyncfl_lite.models.weights import WEIGHTS
 from asyncfl_lite.runs.assembly import load_task
-from asyncfl_lite.runs.records import BEGINS, check_free, standing, write_record
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
-from asyncfl_lite.runs.sources import data_of
+from asyncfl_lite.runs.store import BEGINS, check_free, data_of, identity_of, standing, write_record
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.tasks import TASKS
 
@@ -64,7 +63,7 @@ def test_a_result_is_not_saved_over_that_of_another_configuration(result, other,
     result.save(tmp_path)
     before = contents(tmp_path)
     with pytest.raises(
-        ResultError, match=r"finished result of another configuration \(in client_lr, seed\); name anot"
+        ResultError, match=r"finished result of another configuration \(.*client_lr is .*, not 0.05.*\); name anot"
     ):
         other.save(tmp_path)
     assert contents(tmp_path) == before
@@ -88,7 +87,7 @@ def test_nor_over_that_of_other_data_or_another_revision(result, tmp_path, monke
     result.save(tmp_path / "named")
     monkeypatch.setattr(type(CONFIG.task_settings), "revision", 2, raising=False)
     with pytest.raises(ResultError, match=r"this configuration by code of another revision \(task\)"):
-        check_free(tmp_path / "named", CONFIG)
+        check_free(tmp_path / "named", identity_of(CONFIG))
     load_result(tmp_path / "named").save(tmp_path / "named")  # which is of that revision itself
 
 
@@ -132,7 +131,9 @@ def test_on_the_command_line_too(result, tmp_path, capsys):
     assert main(command) == 0  # it is there
     assert main([*command, "--seed", "1"]) == 2
     told = capsys.readouterr().err
-    assert told.startswith(f"asyncfl-lite: {tmp_path}: holds the finished result of another configuration (in seed)")
+    assert told.startswith(
+        f"asyncfl-lite: {tmp_path}: holds the finished result of another configuration (seed is 0, not 1)"
+    )
     assert told.endswith("or replace it with --force or force=True\n") and told.count("\n") == 1
     assert contents(tmp_path) == before
     assert main([*command, "--seed", "1", "--force"]) == 0 and load_result(tmp_path).config.seed == 1
@@ -209,7 +210,7 @@ def test_a_checkpoint_does_not_go_on_with_an_edited_file(tmp_path):
     Run(config, checkpoint=tmp_path / "run.pt").finish()
     assert Run(config, checkpoint=tmp_path / "run.pt").resume()
     path.write_text(edited)
-    with pytest.raises(ResultError, match="run.pt: is the checkpoint of another data"):
+    with pytest.raises(ResultError, match="run.pt: is the checkpoint of a run on other data"):
         Run(config, checkpoint=tmp_path / "run.pt")
 
 

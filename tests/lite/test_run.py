@@ -20,10 +20,9 @@ from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, Sim
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import schedule
-from asyncfl_lite.runs.results import load_complete
+from asyncfl_lite.runs.results import class_summary, class_table, is_constant_answer, load_complete
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.runs.summary import class_summary, class_table, is_constant_answer
-from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.tasks import Task
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "local_steps": 4, "rounds": 8, "eval_every": 2}

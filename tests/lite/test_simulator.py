@@ -16,11 +16,10 @@ from asyncfl_lite.algorithms import Algorithm, make_algorithm
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.jobs import Midway
+from asyncfl_lite.simulator.jobs import Midway, Outcome
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Burst, Continuous, Refill, Rounds
 from asyncfl_lite.simulator.selection import IdleClients, SameClient, Uniform
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.update import Outcome
 from conftest import Fixed
 
 NOTHING = Outcome(torch.zeros(1))

@@ -22,7 +22,7 @@ from asyncfl_lite.base.devices import check_device, usual_torch
 from asyncfl_lite.base.errors import ConfigError, DataError, DivergedError
 from asyncfl_lite.models import MLP, MODELS, ModelSpec
 from asyncfl_lite.runs.assembly import _loaded, load_task, schedule, task_of
-from asyncfl_lite.runs.sources import checksum
+from asyncfl_lite.runs.store import checksum
 from asyncfl_lite.simulator.jobs import Midway
 from asyncfl_lite.simulator.server import ServerError
 from asyncfl_lite.testing import check_model

@@ -72,7 +72,7 @@ CONFIG = {
 }  # fmt: skip
 OF_FEDREVIVE = {
     "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "t_gen": 1, "k_kd": 1, "kd_batch_size": 2,
-                 "synth_batch_size": 4, "nz": 4, "ngf": 2, "probes": 2, "kd_lr": 0.01}
+                 "synth_batch_size": 4, "nz": 4, "ngf": 2, "kd_lr": 0.01}
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Trouble at clients: what is lost, late, cut short, doubled or damaged, and clients that come and go."""
+"""Faults at clients: what is lost, late, cut short, doubled or damaged, and clients that come and go."""
 
 from __future__ import annotations
 
@@ -18,21 +18,29 @@ from asyncfl_lite.base.errors import ConfigError, DataError, SimulationError
 from asyncfl_lite.cli import main
 from asyncfl_lite.plots import plot_gantt
 from asyncfl_lite.runs.assembly import schedule
-from asyncfl_lite.runs.groups import GROUPS
-from asyncfl_lite.runs.records import TABLES, write_record
+from asyncfl_lite.runs.config import GROUPS
 from asyncfl_lite.runs.results import load_result
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import TABLES, write_record
 from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.faults import (
+    DROPPED_OUT,
+    DUPLICATE,
+    GIVEN_UP,
+    KINDS,
+    LEFT,
+    Fate,
+    Fates,
+    Faults,
+    Presence,
+    read_spells,
+)
+from asyncfl_lite.simulator.faulty_simulation import FaultyClock, FaultySimulation
+from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous, Rounds
 from asyncfl_lite.simulator.selection import SameClient
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.trouble import Trouble, TroubledClock, TroubledSimulation
-from asyncfl_lite.simulator.trouble.fates import KINDS, Fates
-from asyncfl_lite.simulator.trouble.jobs import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Fate
-from asyncfl_lite.simulator.trouble.policies import may_fill
-from asyncfl_lite.simulator.trouble.presence import Presence, read_spells
-from asyncfl_lite.simulator.update import Outcome
 from conftest import Fixed
 
 STRIKING = {
@@ -62,15 +70,15 @@ def config(algorithm="fedbuff", **changes) -> Config:
     return Config(**{**SMALL, "algorithm": algorithm, **own, **changes})
 
 
-def clock(policy, delays, clients, trouble, *, buffer=1, in_flight=None, fates=None, **options) -> TroubledClock:
+def clock(policy, delays, clients, trouble, *, buffer=1, in_flight=None, fates=None, **options) -> FaultyClock:
     """Run a server without a model; ``fates`` of jobs by number replace what is drawn."""
     scheduling = policy if not isinstance(policy, str) else SCHEDULING.get(policy)(in_flight or clients, buffer)
-    simulation = TroubledClock(
+    simulation = FaultyClock(
         VersionCounter(scheduling.buffer_size),
         scheduling,
         delays,
         range(clients),
-        trouble=Trouble(**trouble),
+        faults=Faults(**trouble),
         **options,
     )
     if fates is not None:
@@ -95,10 +103,10 @@ def adds_up(simulation) -> None:
 
 
 def test_by_default_nothing_goes_wrong():
-    assert Trouble().none and Config().trouble == Trouble()
-    assert all(not Trouble(**trouble).none for trouble in STRIKING.values())
+    assert Faults().none and Config().trouble == Faults()
+    assert all(not Faults(**trouble).none for trouble in STRIKING.values())
     assert type(Run(config()).simulation) is Simulation
-    assert type(Run(config(trouble={"crash": 0.1})).simulation) is TroubledSimulation
+    assert type(Run(config(trouble={"crash": 0.1})).simulation) is FaultySimulation
 
 
 def test_the_hash_is_that_without_it_unless_it_is_set():
@@ -192,7 +200,7 @@ def make_counting(buffer):
 def fates_drawn(kinds, count=300, seed=4) -> list[Fate]:
     chances = {kind: value for name in kinds for kind, value in STRIKING[name].items()}
     delays = DELAYS.get("exponential")().prepare(np.ones(3), np.random.default_rng(0))
-    fates = Fates(Trouble(**chances), delays, seed)
+    fates = Fates(Faults(**chances), delays, seed)
     return [fates.draw(number % 3) or Fate() for number in range(count)]
 
 
@@ -242,7 +250,7 @@ def test_delays_and_presence_do_not_move(kind, other, seed):
     assert shortest > 15
     assert drawn[0][:shortest] == drawn[1][:shortest] == drawn[2][:shortest]
     if left:
-        expected = Presence(Trouble(**STRIKING["away"]), range(8), seed)
+        expected = Presence(Faults(**STRIKING["away"]), range(8), seed)
         expected.advance(30.0)
         assert all(found == (expected.there, expected.leaves) for found in left)
 
@@ -435,7 +443,7 @@ def test_nobody_is_sent_work_while_away(data, tmp_path):
 
 
 def test_spells_have_the_means_that_were_asked_for():
-    trouble = Trouble(available=6.0, away=2.0, time_out=1.0)
+    trouble = Faults(available=6.0, away=2.0, time_out=1.0)
     presence, there, times = Presence(trouble, range(400), 0), [], np.arange(0, 40, 1.0)
     for time in times:
         presence.advance(time)
@@ -486,8 +494,8 @@ def test_much_damage_is_no_divergence():
         return [Outcome(torch.zeros(1)) for _ in jobs]
 
     method = make_counting(1)
-    simulation = TroubledSimulation(
-        method, Continuous(1, 1), Fixed(1), range(2), trouble=Trouble(damage=0.95), rounds=60, seed=3
+    simulation = FaultySimulation(
+        method, Continuous(1, 1), Fixed(1), range(2), faults=Faults(damage=0.95), rounds=60, seed=3
     )
     simulation.run(train)
     accepted = "".join("x" if row.accepted else "." for row in simulation.arrivals)
@@ -498,8 +506,8 @@ def test_divergence_is_still_found_among_damage():
     def train(jobs):
         return [Outcome(torch.full((1,), math.nan)) for _ in jobs]
 
-    simulation = TroubledSimulation(
-        make_counting(1), Continuous(1, 1), Fixed(1), range(2), trouble=Trouble(damage=0.5), rounds=60
+    simulation = FaultySimulation(
+        make_counting(1), Continuous(1, 1), Fixed(1), range(2), faults=Faults(damage=0.5), rounds=60
     )
     with pytest.raises(SimulationError, match="^the last 20 updates were all refused .not finite.*lower client_lr"):
         simulation.run(train)
@@ -613,4 +621,4 @@ def test_results_of_before_have_no_such_columns_and_are_read(tmp_path):
 def test_rounds_take_nobody_twice():
     policy = Rounds(2, 2)
     policy.reported = [4]
-    assert may_fill(policy, 3) and not may_fill(policy, 4)
+    assert policy.may_fill(3) and not policy.may_fill(4)

@@ -98,7 +98,7 @@ def test_runs_with_other_numbers_of_threads_are_not_run_together():
 
 def test_the_run_has_the_threads_of_its_configuration_from_the_first_tensor_on(monkeypatch, torch_afterwards):
     found = []
-    monkeypatch.setattr("asyncfl_lite.runs.joined.fit_model", lambda *_: found.append(torch.get_num_threads()) or 1 / 0)
+    monkeypatch.setattr("asyncfl_lite.runs.run.fit_model", lambda *_: found.append(torch.get_num_threads()) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(Config(threads=2, **SMALL))
     assert found == [2] and torch.get_num_threads() == 1

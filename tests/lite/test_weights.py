@@ -14,8 +14,8 @@ from torch import nn
 from asyncfl_lite import Config, Run, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.models.weights import fill
-from asyncfl_lite.runs.records import write_record
 from asyncfl_lite.runs.run import run_in
+from asyncfl_lite.runs.store import write_record
 
 CONFIG = Config(**SMALL, partition="iid", batch_size=4, model_settings={"hidden": [6]})
 
@@ -159,7 +159,7 @@ def test_a_checkpoint_goes_on_with_its_own_weights_only(tmp_path):
     with pytest.raises(ZeroDivisionError):
         begun.finish()
     other = {name: value + 1 for name, value in state.items()}
-    with pytest.raises(ResultError, match="is the checkpoint of another"):
+    with pytest.raises(ResultError, match="is the checkpoint of a run on other data .own weights changed since"):
         Run(config, points(), path, other)
     whole = run(CONFIG, task=points(), weights=state)
     assert torch.equal(run(config, task=points(), checkpoint=path, weights=state).x, whole.x)

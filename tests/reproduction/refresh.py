@@ -76,14 +76,6 @@ def refreshed_differences(text: str) -> str:
     return text
 
 
-def refreshed_readme(text: str, leads: list[list[str]]) -> str:
-    """Return README.md with the leads of docs/findings.md."""
-    for row in leads:
-        text = re.sub(rf"^\| {re.escape(row[0])} \|.*$", "| " + " | ".join(row[:5]) + " |", text, flags=re.M)
-    said = textwrap.fill(findings.first_sentence((ROOT / "docs/results.md").read_text()), 120)
-    return re.sub(r"Of \d+ claims that training could have refuted[^.]*\.", said, text)
-
-
 def refreshed_results(text: str) -> str:
     """Return docs/results.md with FedEcho's accuracies and the counts of verdicts."""
     smoke, laptop = (
@@ -108,7 +100,8 @@ def refreshed_results(text: str) -> str:
     keep(decided(found), KEPT / FILE, index=False)
     for kind, counts in findings.counts_by_kind(found).items():  # of the laptop tier
         text = re.sub(rf"^\| {kind} \|.*$", f"| {kind} | {' | '.join(counts)} |", text, flags=re.M)
-    return text
+    said = textwrap.fill(findings.first_sentence(text), 120)
+    return re.sub(r"Of \d+ claims that training could have refuted[^.]*\.", said, text)
 
 
 def picture(path: Path) -> None:
@@ -129,8 +122,6 @@ def main() -> None:
     for page, change in changes.items():
         name = f"docs/{page}.md"
         (ROOT / name).write_text(change((ROOT / name).read_text()))
-    leads = findings.tables((ROOT / "docs/findings.md").read_text())[0]
-    (ROOT / "README.md").write_text(refreshed_readme((ROOT / "README.md").read_text(), leads))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from asked import Asked
 
 from asyncfl_lite.runs.assembly import make_simulation
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
-from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_reproduction.claims import FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, Measured
 from asyncfl_reproduction.claims.fedrevive import FEDREVIVE, RECORDED, roughness, sooner, target
 from asyncfl_reproduction.grid.cells import Cell, expand_grid

@@ -13,7 +13,7 @@ import pytest
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_reproduction import home
 from asyncfl_reproduction.grid import cost
 from asyncfl_reproduction.grid.cells import expand_grid

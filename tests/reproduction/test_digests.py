@@ -15,8 +15,6 @@ import pytest
 from asyncfl_course import lessons
 from asyncfl_course.referee import records as referee
 from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.runs import defaults
-from asyncfl_lite.runs.defaults import SEARCHED, searched_in
 from asyncfl_reproduction import published
 from asyncfl_reproduction.digests import SUMS, checked, keep, main
 from asyncfl_reproduction.home import PAPERS, RESULTS
@@ -81,15 +79,6 @@ def test_damage_that_has_a_right_digest_is_one_line_or_a_table(tmp_path):
             read_table(path)
         except ResultError as error:
             assert "\n" not in str(error) and path.name in str(error)
-
-
-def test_the_searched_defaults_are_checked():
-    content = Path(defaults.__file__).with_suffix(".yaml").read_bytes()
-    assert searched_in(content) == SEARCHED
-    begin = content.index(b"# SHA-256")  # above are comments
-    for changed in damaged(content[begin:], seed=3):
-        with pytest.raises(ResultError, match=r"defaults.yaml: damaged"):
-            searched_in(content[:begin] + changed)
 
 
 def test_a_record_without_a_digest_is_refused_until_it_is_accepted(tmp_path, capsys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from asyncfl_lite import Config
-from asyncfl_lite.runs.explained import explained
+from asyncfl_lite.runs.config import explained
 from asyncfl_reproduction import home
 
 

@@ -15,9 +15,8 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
-from asyncfl_lite.runs.records import TABLES
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.runs.sources import digest_of
+from asyncfl_lite.runs.store import TABLES, data_of
 from asyncfl_reproduction.standins.glyphs import Glyphs, Glyphs50
 
 RNG = np.random.default_rng
@@ -105,9 +104,9 @@ def test_bits_do_not_depend_on_which_worlds_were_drawn_before():
     for seed in range(4):
         asked.of_run(seed)
     one, other = asked.of_run(2), fresh.of_run(2)
-    assert one.input_spec == other.input_spec and digest_of(one) == digest_of(other)
+    assert one.input_spec == other.input_spec and data_of(Config(), one) == data_of(Config(), other)
     drawn = [task.unlabelled_set("noise", 20, RNG(0)) for task in (one, other)]
-    assert torch.equal(*drawn) and digest_of(one) != digest_of(asked.of_run(1))
+    assert torch.equal(*drawn) and data_of(Config(), one) != data_of(Config(), asked.of_run(1))
 
 
 @pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])

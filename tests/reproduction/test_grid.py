@@ -19,9 +19,8 @@ import pytest
 import yaml
 
 from asyncfl_lite.algorithms.fedecho import FedEcho
-from asyncfl_lite.runs.meaning import versions
-from asyncfl_lite.runs.records import read_record, write_record
 from asyncfl_lite.runs.results import load_result
+from asyncfl_lite.runs.store import read_record, versions, write_record
 from asyncfl_reproduction.cli import _said
 from asyncfl_reproduction.grid import tidy
 from asyncfl_reproduction.grid.cells import expand_grid
@@ -176,7 +175,7 @@ def test_versions_that_are_mixed_within_a_cell_or_differ_from_now_are_told(exper
     folder = cells[0].folder(recorded)
     shutil.rmtree(folder / "seed-1")
     now = versions()
-    monkeypatch.setattr("asyncfl_lite.runs.joined.versions", lambda: {**now, "torch": "9.0"})
+    monkeypatch.setattr("asyncfl_lite.runs.run.versions", lambda: {**now, "torch": "9.0"})
     record_without_a_kernel(cells[0], recorded)
     record = read_record(folder / "result.json")
     assert record["versions"] == now and [one["torch"] for one in record["continued_under"]] == ["9.0"]
@@ -203,7 +202,7 @@ def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorde
     record_without_a_kernel(echo, recorded)
     assert states(experiments, recorded) == ["complete", "complete"]
     assert json.loads((echo.folder(recorded) / "result.json").read_text())["meaning"]["algorithm"] == 2
-    monkeypatch.setattr("asyncfl_lite.runs.meaning.MEANING", 99)
+    monkeypatch.setattr("asyncfl_lite.runs.store.MEANING", 99)
     assert states(experiments, recorded) == ["stale", "stale"]
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.runs.meaning import meaning
+from asyncfl_lite.runs.store import meaning
 from asyncfl_reproduction.tuning import halving
 from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, own_search, read_grids, study_of

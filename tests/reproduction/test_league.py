@@ -17,7 +17,7 @@ from test_plugins import forget
 from asyncfl_lite.algorithms import ALGORITHMS, FedEcho
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.cli import main
-from asyncfl_lite.runs.records import read_record
+from asyncfl_lite.runs.store import read_record
 from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import TWIN, expand_grid
 from asyncfl_reproduction.grid.run import Report, run_seeds, summarise_cell
@@ -93,7 +93,7 @@ class Mine(FedBuff):
 TWO = METHOD + METHOD.replace("mine", "yours").replace("Mine", "Yours")
 LAW = """
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.delays.simple import FedAdtLaw
+from asyncfl_lite.simulator.delays import FedAdtLaw
 
 @DELAYS.register("own_law_of_the_league")
 class OwnLaw(FedAdtLaw):

@@ -20,6 +20,7 @@ from asyncfl_reproduction.published import published
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+RUNNING = (ROOT / "docs/running.md").read_text()
 RESULTS = (ROOT / "docs/results.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TITLES = {"FedAvg with Oort": "fedavg-oort", "FedEcho (cross)": "fedecho", "KUIPER, Eq. 2 as printed": "kuiper-literal"}
@@ -44,7 +45,7 @@ def test_python_blocks_run(tmp_path, monkeypatch):
         exec(block, names)
     assert names["result"].config.rounds == 100
     assert (tmp_path / "runs/mine/result.json").exists()
-    for column in re.findall(r"result\.(?:summary|curve|updates)  # (.*)", README):
+    for column in re.findall(r"result\.(?:summary|curve|updates)  # (.*)", RUNNING):
         shown = [name for name in column.split(", ") if name != "..."]
         assert all(
             any(name in part for part in vars(names["result"]).values() if hasattr(part, "keys")) for name in shown
@@ -61,7 +62,7 @@ def test_commands_that_it_names_exist(page):
 
 
 def test_the_table_of_tiers_counts_the_cells():
-    for tier, _, cells, _ in rows_below("make reproduce TIER=", README):
+    for tier, _, cells, _ in rows_below("make reproduce TIER=", RUNNING):
         found = expand_grid(ROOT / f"asyncfl_reproduction/cells/{tier.strip('`')}.yaml")
         assert sum(cell.column == "tuned" for cell in found) == int(cells), tier
 

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.runs.records import read_record
+from asyncfl_lite.runs.store import read_record
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.run import run_grid
 

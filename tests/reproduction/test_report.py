@@ -403,7 +403,7 @@ def test_compute_is_summed_by_paper_and_method(tmp_path):
 
 def test_runs_of_another_meaning_are_flagged_and_left_out(monkeypatch, tmp_path):
     cell = record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
-    monkeypatch.setattr("asyncfl_lite.runs.meaning.MEANING", 99)
+    monkeypatch.setattr("asyncfl_lite.runs.store.MEANING", 99)
     recorded = Recorded(SMOKE, tmp_path)
     assert recorded.results == {} and recorded.outdated == {cell.name: "stale"}
     table = recorded.table().set_index("cell")["accuracy %"]
@@ -415,7 +415,7 @@ def test_recorded_tables_of_another_meaning_are_flagged_too(monkeypatch, tmp_pat
     cell = record(tmp_path / "runs", "fedecho/table2/large-dir0.1/fedbuff")
     write_tidy([cell], tmp_path / "runs", tmp_path / "results" / "smoke")
     assert Recorded(SMOKE, tmp_path / "none", tmp_path / "results").outdated == {}
-    monkeypatch.setattr("asyncfl_lite.runs.meaning.MEANING", 99)
+    monkeypatch.setattr("asyncfl_lite.runs.store.MEANING", 99)
     recorded = Recorded(SMOKE, tmp_path / "none", tmp_path / "results")
     assert recorded.results == {} and recorded.outdated == {cell.name: "stale"}
 

@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config
+from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, PROMPTS, T_EST
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
-from asyncfl_lite.runs.setups import SETUPS, setup_of
+from asyncfl_lite.runs.defaults import PAPERS as SETUPS
+from asyncfl_lite.runs.defaults import setup_of
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.published import hyperparameters
 
@@ -41,8 +43,7 @@ SWITCHES = {
     "latent_noise_lr": "latent_lr", "feature_weight": "alpha_feat", "kd_temperature": "kd_temperature",
     "synth_iters K_synth": "k_synth", "kd_steps K_KD": "k_kd", "kd_steps": "k_kd", "generator_period T_gen": "t_gen",
     "teacher_buffer c": "num_teachers", "synthesis_batch": "synth_batch_size", "kd_batch": "kd_batch_size",
-    "adv_weight": "alpha_adv", "target_weight": "alpha_target", "probe_uploads T_est": "t_est",
-    "probe_temperature": "t_probe", "soft_prompt_vectors": "prompt_length", "beta constant": "beta_constant",
+    "probe_temperature": "t_probe", "beta constant": "beta_constant",
     "mixing beta": "mixing", "staleness_penalty alpha": "poly_a", "T_g": "alpha_versions",
     "kd_data_share": "kd_fraction", "kd_rounds": "kd_rounds", "kd_weight_min": "alpha_min",
     "kd_weight_max": "alpha_max",
@@ -53,6 +54,9 @@ SPECIAL = {
     ("FedEcho", "adam_beta2"): lambda config: BETAS[1],
     ("FedEcho", "adam_eps"): lambda config: EPS,
     ("FedRevive", "adam_beta1"): lambda config: BETAS[0],
+    ("FedRevive", "adv_weight"): lambda config: ALPHA_ADV,
+    ("FedRevive", "probe_uploads T_est"): lambda config: T_EST,
+    ("FedRevive", "soft_prompt_vectors"): lambda config: PROMPTS,
     ("FedRevive", "samples_per_client"): lambda config: config.partition_settings.samples_per_client,
     ("FedRevive", "token_limit"): lambda config: config.task_settings.length,
     ("FedRevive", "auxiliary_set_share"): lambda config: round(config.held_out / (1 - config.held_out), 3),
@@ -75,6 +79,7 @@ NOT_A_SETTING = {
     ("FedRevive", "upload: uniform around client mean"): "Appendix D's delays: tests/lite/test_delays.py",
     ("FedRevive", "upload half-width"): "Appendix D's delays: tests/lite/test_delays.py",
     ("FedRevive", "natural_writers_available"): "how many the data set has; 1,000 are taken",
+    ("FedRevive", "target_weight"): "1, as the unit of the other weights",
     ("FedRevive", "validation_share"): "nothing is chosen on a validation set here",
     ("FedRevive", "test_share"): "the data sets' own test sets are used",
     ("FedRevive", "snippet_LM_parameters"): "texts of other topics stand in for those of a language model",
@@ -114,15 +119,15 @@ def rows() -> pd.DataFrame:
 
 def tasks_of(row) -> list[str]:
     """The tasks of ours that a row speaks of."""
-    paper = SETUPS[PAPERS[row.paper]]
+    paper = SETUPS[PAPERS[row.paper]]["tasks"]
     named = [TASKS[name] for name in str(row.dataset).split(" / ") if name in TASKS]
-    return [task for task in paper.tasks if task in named] if named else list(paper.tasks)
+    return [task for task in paper if task in named] if named else list(paper)
 
 
 def methods_of(row) -> list[str]:
     """The methods that a row speaks of."""
     if row.method == "all":
-        methods = list(SETUPS[PAPERS[row.paper]].methods)
+        methods = list(SETUPS[PAPERS[row.paper]]["methods"])
         synchronous = {"fedavg", "fedavgm"}  # for which "buffer" is the round
         return [name for name in methods if row.name == "sync_clients_per_round" or name not in synchronous]
     return [METHODS[name] for name in row.method.split(" / ")]
@@ -190,7 +195,7 @@ def test_a_plain_configuration_takes_the_printed_setting_too():
     """Without naming a paper: for each method on each task, the paper that `setup_of` says."""
     wrong, pairs = [], set()
     for row, task, method in checks():
-        if setup_of(task, method) is SETUPS[PAPERS[row.paper]]:
+        if setup_of(task, method) == PAPERS[row.paper]:
             pairs.add((task, method))
             value = found(cached(None, row, task, method), row)
             if value != printed(row):
@@ -271,14 +276,14 @@ def test_the_examples_of_what_was_wrong():
     ],
 )
 def test_whose_settings_a_configuration_takes(task, algorithm, paper):
-    assert setup_of(task, algorithm) is (paper and SETUPS[paper])
+    assert setup_of(task, algorithm) == paper
 
 
 @pytest.mark.parametrize("paper", SETUPS)
 def test_every_method_can_be_configured_on_every_task_of_a_paper(paper):
     from asyncfl_lite.algorithms import ALGORITHMS
 
-    for task in SETUPS[paper].tasks:
+    for task in SETUPS[paper]["tasks"]:
         for method in ALGORITHMS:
             config = Config(task=task, algorithm=method, setup=paper)
             assert Config(**config.as_dict()) == config

@@ -37,7 +37,7 @@ def ended():
     """A process of this host that has ended, as a claim names it."""
     process = subprocess.Popen(["true"])
     process.wait()
-    return {**claims._this_process(), "grid": "other", "process": process.pid}
+    return {**claims._this_process(), "holder": "other", "process": process.pid}
 
 
 def write_claim(folder, holder, number=1):
@@ -120,7 +120,7 @@ def test_a_claim_is_renewed_while_its_cell_runs(tmp_path, monkeypatch):
 
 def test_a_grid_leaves_to_others_what_they_have_and_takes_what_they_lost(grid, tmp_path, ended):
     cells, ran = expand_grid(grid), []
-    write_claim(cells[0].folder(tmp_path), {**claims._this_process(), "grid": "other"})
+    write_claim(cells[0].folder(tmp_path), {**claims._this_process(), "holder": "other"})
     (cells[0].folder(tmp_path) / BEGUN).write_text("1")
     write_claim(cells[1].folder(tmp_path), ended)
 
@@ -140,7 +140,7 @@ def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_
 ):
     """Of the two that another grid has, it ends one, and dies in the other."""
     cells = expand_grid(grid)[:3]
-    theirs = [write_claim(cell.folder(tmp_path), {**claims._this_process(), "grid": "x"}) for cell in cells[:2]]
+    theirs = [write_claim(cell.folder(tmp_path), {**claims._this_process(), "holder": "x"}) for cell in cells[:2]]
     ran, complete = [], set()
     monkeypatch.setattr(Cell, "is_complete", lambda cell, runs: cell.name in complete)
 
@@ -149,7 +149,7 @@ def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_
         if cell is cells[2]:
             complete.add("toy/a")
             theirs[0].unlink()
-            theirs[1].write_text(json.dumps({**claims._this_process(), "grid": "x", "started": 1.0}))
+            theirs[1].write_text(json.dumps({**claims._this_process(), "holder": "x", "started": 1.0}))
         return cell.name, None
 
     assert dict(outcomes(work, cells, tmp_path)) == {"toy/a": FINISHED, "toy/b": None, "toy/c": None}
@@ -159,7 +159,7 @@ def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_
 def test_the_command_says_who_has_what_it_left(grid, tmp_path, capsys, monkeypatch):
     runs = tmp_path / "runs"
     first = expand_grid(grid)[0]
-    write_claim(first.folder(runs), {**claims._this_process(), "host": "node-7", "grid": "other", "process": 12})
+    write_claim(first.folder(runs), {**claims._this_process(), "host": "node-7", "holder": "other", "process": 12})
     monkeypatch.setattr("asyncfl_reproduction.grid.cost.estimate", lambda *_, **__: SimpleNamespace(asks=False))
     monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, folder, _: None)
     monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)

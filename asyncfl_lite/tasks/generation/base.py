@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.errors import DataError, needs
 from asyncfl_lite.models.pretrained import from_checkpoint
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.subsets import UnlabelledSet

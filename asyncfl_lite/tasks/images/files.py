@@ -27,7 +27,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from asyncfl_lite.base.errors import DataError, reason
+from asyncfl_lite.base.errors import DataError, needs, reason
 from asyncfl_lite.base.files import (
     DAMAGE,
     DAMAGE_IN_TORCH,
@@ -38,7 +38,6 @@ from asyncfl_lite.base.files import (
     reading,
     text_of,
 )
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import (

@@ -27,9 +27,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
+from tqdm import tqdm
 
-from asyncfl_lite.base.bars import tqdm
-from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.errors import DataError, needs
 from asyncfl_lite.base.files import (
     DIGEST,
     at_home,
@@ -40,7 +40,6 @@ from asyncfl_lite.base.files import (
     text_of,
     write_atomically,
 )
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images.base import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize
 from asyncfl_lite.tasks.registry import TASKS

@@ -1,0 +1,161 @@
+"""What FedRevive's server knows and distils on: clients' class proportions, and a pool of labelled inputs.
+
+On noise, a model predicts the classes that it was trained on most. Its mean prediction is the client's proxy π̂ of
+class proportions (FedRevive §2.1, Appendix B). The pool is the set D_KD (§2.2, steps 2 and 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.models.base import InputSpec
+
+
+def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Tensor) -> Tensor:
+    """Return ``(count, *shape)`` random inputs for probing models: standard normal values, or random tokens.
+
+    Args:
+        spec: shape and kind of the task's inputs.
+        count: number of inputs.
+        rng: the server's random stream.
+        like: a tensor with the model's dtype and device.
+
+    Returns:
+        Values of the dtype of ``like``, or int64 tokens.
+    """
+    shape = (count, *spec.shape)
+    if spec.vocabulary is not None:
+        return torch.from_numpy(rng.integers(spec.vocabulary, size=shape)).to(like.device)
+    return torch.from_numpy(rng.standard_normal(shape)).to(like)
+
+
+def probed_proportions(logits: Tensor, temperature: float) -> Tensor:
+    """Estimate a client's class proportions: the mean of ``softmax(logits / temperature)`` over probes.
+
+    Args:
+        logits: an uploaded model's ``(n, C)`` logits on the probes.
+        temperature: T_probe, the temperature of the softmax.
+
+    Returns:
+        ``(C,)`` float64 probabilities, on the CPU.
+    """
+    return (logits.double() / temperature).softmax(-1).mean(0).cpu()
+
+
+class ClassProxies:
+    """Class proportions of each client, averaged over its first uploads.
+
+    Args:
+        num_classes: C, the number of classes.
+        uploads: T_est, the number of a client's uploads that count; later ones change nothing.
+
+    Attributes:
+        sums: client -> ``(C,)`` float64 sum of the proportions from its uploads.
+        counts: client -> number of uploads in that sum.
+    """
+
+    def __init__(self, num_classes: int, uploads: int = 2) -> None:
+        self.num_classes = num_classes
+        self.uploads = uploads
+        self.sums: dict[int, Tensor] = {}
+        self.counts: dict[int, int] = {}
+
+    def complete(self, client: int) -> bool:
+        """Return whether the client's class proportions are final, because enough of its uploads have been counted."""
+        return self.counts.get(client, 0) >= self.uploads
+
+    def add(self, client: int, proportions: Tensor) -> None:
+        """Add one upload's ``(C,)`` proportions to a client's estimate; values that are not finite are skipped."""
+        if not self.complete(client) and torch.isfinite(proportions).all():
+            self.sums[client] = self.sums.get(client, 0.0) + proportions
+            self.counts[client] = self.counts.get(client, 0) + 1
+
+    def of(self, clients: Sequence[int]) -> Tensor:
+        """Return the clients' ``(len(clients), C)`` class proportions, uniform for clients without an estimate."""
+        unknown = torch.full((self.num_classes,), 1 / self.num_classes, dtype=torch.float64)
+        rows = [self.sums[i] / self.counts[i] if i in self.sums else unknown for i in clients]
+        return torch.stack(rows)
+
+    def state(self) -> dict[str, dict]:
+        """Return the state that :meth:`restore` loads."""
+        return {"sums": dict(self.sums), "counts": dict(self.counts)}
+
+    def restore(self, state: dict[str, dict]) -> None:
+        """Load a saved state."""
+        self.sums = {client: total.cpu() for client, total in state["sums"].items()}
+        self.counts = dict(state["counts"])
+
+
+class Pool:
+    """Labelled inputs, at most ``capacity`` of them; new ones replace the oldest.
+
+    Args:
+        capacity: largest number of inputs that are kept.
+
+    Attributes:
+        inputs: ``(n, …)`` inputs, oldest first, or None while the pool is empty.
+        labels: ``(n,)`` int64.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.inputs: Tensor | None = None
+        self.labels = torch.zeros(0, dtype=torch.int64)
+        self._by_label: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # made when it is needed
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def add(self, inputs: Tensor, labels: Tensor) -> None:
+        """Append ``(B, …)`` inputs with ``(B,)`` labels, and drop the oldest that no longer fit."""
+        kept = max(0, self.capacity - len(labels))
+        first = max(0, len(self) - kept)
+        inputs, labels = inputs[-self.capacity :], labels[-self.capacity :]
+        self.inputs = inputs.clone() if self.inputs is None else torch.cat([self.inputs[first:], inputs])
+        self.labels = torch.cat([self.labels[first:], labels.cpu()])
+        self._by_label = None
+
+    def draw(self, proportions: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+        """Draw each teacher's inputs: first labels by its client's proportions, then random inputs with these labels.
+
+        Labels that the pool does not hold are not drawn, and the others keep their proportions. For a teacher none of
+        whose classes are in the pool, all labels that the pool holds are equally likely.
+
+        Args:
+            proportions: ``(K, C)`` the teachers' class proportions.
+            count: number of inputs for each teacher, drawn with replacement.
+            rng: the server's random stream.
+
+        Returns:
+            ``(K, count)`` int64 indices in the pool.
+        """
+        num_classes = proportions.shape[-1]
+        by_label, held, first = self._sorted(num_classes)
+        places = np.empty((len(proportions), count), dtype=np.int64)
+        for row, shares in zip(places, proportions.double().cpu().numpy(), strict=True):
+            possible = np.where(held > 0, shares, 0.0)
+            possible = possible if possible.sum() > 0 else (held > 0).astype(float)
+            drawn = rng.choice(num_classes, size=count, p=possible / possible.sum())
+            row[:] = by_label[first[drawn] + rng.integers(held[drawn])]
+        return torch.from_numpy(places)
+
+    def _sorted(self, num_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the indices sorted by label, the count of each label, and the position where each label begins."""
+        if self._by_label is None:
+            labels = self.labels.numpy()
+            held = np.bincount(labels, minlength=num_classes)
+            self._by_label = np.argsort(labels, kind="stable"), held, np.cumsum(held) - held
+        return self._by_label
+
+    def state(self) -> dict[str, Tensor | None]:
+        """Return the state that :meth:`restore` loads."""
+        return {"inputs": self.inputs, "labels": self.labels}
+
+    def restore(self, state: dict[str, Tensor | None]) -> None:
+        """Load a saved state."""
+        self.inputs, self.labels = state["inputs"], torch.as_tensor(state["labels"]).cpu()
+        self._by_label = None

@@ -1,0 +1,548 @@
+"""FedRevive's synthetic inputs: the losses that shape them, their generator or soft prompts, and one synthesis.
+
+FedRevive, §2.2, steps 2 and 3, Eq. 4. K teachers classify B synthetic inputs. Every term of the loss is a mean over
+the inputs of a sum over the teachers, each weighted by its ω̂ for the input's label. Leading dimensions ``…`` may hold
+several servers side by side.
+
+A maker turns parameters θ, latents z and labels into inputs. Each synthesis starts from θ and fresh latents,
+takes a few steps on both, keeps the best batch, and moves θ a little towards where the steps led (Reptile,
+Nichol et al. 2018, as Fang et al., "Up to 100x Faster Data-Free Knowledge Distillation", AAAI 2022, use it).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.algorithms.losses import cross_entropy, kl_divergence
+from asyncfl_lite.base.devices import seeded
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.embedded import check_takes_embeddings, table_of
+from asyncfl_lite.models.features import outputs_and_statistics, stacked_outputs_and_statistics
+from asyncfl_lite.models.stacked import keeps_bits, shared_chain
+from asyncfl_lite.models.vectors import VectorModel
+
+BETAS = (0.5, 0.999)
+"""Adam's betas in the steps of a synthesis (the authors' code)."""
+CLASS_WEIGHT = 0.2
+"""Weight of a class's embedding relative to the noise (the authors' code)."""
+META_RATE = 0.2
+"""λ, the step size of the meta-update; the paper gives no value."""
+
+# Eq. 4
+
+
+def teacher_weights(proportions: Tensor) -> Tensor:
+    """Return ω̂, each teacher's weight for each class: its class proportions, divided by their sum over teachers.
+
+    Args:
+        proportions: ``(K, C)`` the teachers' class proportions.
+
+    Returns:
+        ``(K, C)``; each class's column sums to 1. A class that no teacher has is shared equally.
+    """
+    total = proportions.sum(0)
+    return torch.where(total > 0, proportions / torch.where(total > 0, total, 1.0), 1 / len(proportions))
+
+
+@dataclass(frozen=True)
+class TeacherAnswers:
+    """Outputs of K teachers for B inputs.
+
+    Attributes:
+        logits: the teachers' ``(…, K, B, C)`` logits.
+        statistics: for each layer of φ, the teachers' ``(…, K, 2, channels)`` statistics on the batch; empty if not
+            needed.
+        stored: the teachers' ``(…, K, 2, F)`` statistics φ̄ on real data; None if not needed.
+    """
+
+    logits: Tensor
+    statistics: list[Tensor]
+    stored: Tensor | None
+
+
+def weights_of(labels: Tensor, weights: Tensor) -> Tensor:
+    """Return each teacher's weight ω̂ for each input's label, ``(…, K, B)``."""
+    return weights.gather(-1, labels.unsqueeze(-2).expand(*weights.shape[:-1], -1))
+
+
+def target_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """Return L_target: the teachers' weighted cross entropies with the requested labels.
+
+    Args:
+        logits: the teachers' ``(…, K, B, C)`` logits.
+        labels: ``(…, B)`` requested classes.
+        weights: the teachers' ``(…, K, C)`` weights ω̂.
+    """
+    losses = cross_entropy(logits, labels.unsqueeze(-2).expand(logits.shape[:-1]))
+    return (weights_of(labels, weights) * losses).sum(-2).mean(-1)
+
+
+def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """Return L_adv: minus the divergence of the teachers from the student, where both predict the same class.
+
+    Args:
+        logits: the teachers' ``(…, K, B, C)`` logits.
+        student: the global model's ``(…, B, C)`` logits.
+        labels: ``(…, B)`` requested classes.
+        weights: the teachers' ``(…, K, C)`` weights ω̂.
+    """
+    student = student.unsqueeze(-3)
+    agree = logits.argmax(-1) == student.argmax(-1)
+    divergence = kl_divergence(logits.softmax(-1), student)
+    return -(weights_of(labels, weights) * agree * divergence).sum(-2).mean(-1)
+
+
+def feature_loss(statistics: list[Tensor], stored: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """Return L_feat: the distance between the feature statistics of the batch and those of real data.
+
+    φ is computed on the whole batch, since one sample has no variance; so each teacher's distance counts with the
+    teacher's mean weight over the batch. The distance is the norm of the difference in means plus that of the
+    difference in variances, summed over layers, as in the authors' code; the paper prints the squared norm of all
+    differences.
+
+    Args:
+        statistics: for each layer, the teachers' ``(…, K, 2, channels)`` statistics on the batch.
+        stored: the teachers' ``(…, K, 2, F)`` statistics on real data.
+        labels: ``(…, B)`` requested classes.
+        weights: the teachers' ``(…, K, C)`` weights ω̂.
+    """
+    targets = stored.split([layer.shape[-1] for layer in statistics], dim=-1) if statistics else ()
+    distance = stored.new_zeros(stored.shape[:-2])
+    for layer, target in zip(statistics, targets, strict=True):
+        distance = distance + torch.linalg.vector_norm(layer - target, dim=-1).sum(-1)
+    return (weights_of(labels, weights).mean(-1) * distance).sum(-1)
+
+
+def synthesis_loss(
+    teachers: TeacherAnswers,
+    student: Tensor | None,
+    labels: Tensor,
+    weights: Tensor,
+    *,
+    alpha_feat: float = 0.0,
+    alpha_adv: float = 0.0,
+) -> Tensor:
+    """Return L_synth (FedRevive Eq. 4): the target term, which has weight 1, the feature and the adversarial term.
+
+    Args:
+        teachers: the teachers' outputs and statistics.
+        student: the global model's ``(…, B, C)`` logits, or None.
+        labels: ``(…, B)`` requested classes.
+        weights: the teachers' ``(…, K, C)`` weights ω̂.
+        alpha_feat, alpha_adv: weights of the other terms. A term is left out if its weight is 0, or if what it compares
+            is None.
+    """
+    loss = target_loss(teachers.logits, labels, weights)
+    if alpha_feat and teachers.stored is not None:
+        loss = loss + alpha_feat * feature_loss(teachers.statistics, teachers.stored, labels, weights)
+    if alpha_adv and student is not None:
+        loss = loss + alpha_adv * adversarial_loss(teachers.logits, student, labels, weights)
+    return loss
+
+
+# G_θ
+
+
+class InputMaker(Protocol):
+    """Protocol for a generator or soft prompts, which make inputs from parameters and latents."""
+
+    def initial(self) -> Tensor:
+        """Return the ``(g,)`` initial parameters θ."""
+
+    def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
+        """Return fresh latents for ``(B,)`` labels, given the global model's ``(d,)`` parameters."""
+
+    def __call__(self, theta: Tensor, latents: list[Tensor], labels: Tensor) -> Tensor:
+        """Return ``(B, …)`` inputs, differentiable in ``theta`` and ``latents``."""
+
+
+class ImageGenerator(nn.Module):
+    """Generator of images of a given ``shape`` from latents.
+
+    Linear, then BatchNorm, upsampling, 3×3 convolution, BatchNorm, leaky ReLU, upsampling, convolution, BatchNorm,
+    leaky ReLU, convolution, sigmoid, with 2 × width, 2 × width and width channels. The first feature map has a quarter
+    of the image's height and width, rounded up; the last upsampling has exactly the image's size.
+
+    Args:
+        shape: ``(channels, height, width)`` of an image.
+        nz: length of a latent.
+        width: ngf, the number of channels before the last convolution.
+    """
+
+    def __init__(self, shape: tuple[int, ...], nz: int, width: int) -> None:
+        super().__init__()
+        channels, *sides = shape
+        self.quarter = (2 * width, *(math.ceil(side / 4) for side in sides))
+        self.linear = nn.Linear(nz, math.prod(self.quarter))
+        self.convolutions = nn.Sequential(
+            _norm(nn.BatchNorm2d, 2 * width),
+            nn.Upsample(scale_factor=2),
+            nn.Conv2d(2 * width, 2 * width, 3, padding=1, bias=False),
+            _norm(nn.BatchNorm2d, 2 * width),
+            nn.LeakyReLU(0.2),
+            nn.Upsample(size=tuple(sides)),
+            nn.Conv2d(2 * width, width, 3, padding=1, bias=False),
+            _norm(nn.BatchNorm2d, width),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(width, channels, 3, padding=1),
+            nn.Sigmoid(),
+        )
+
+    def forward(self, latents: Tensor) -> Tensor:
+        """Return ``(B, *shape)`` images in [0, 1] for ``(B, nz)`` latents."""
+        return self.convolutions(self.linear(latents).unflatten(1, self.quarter))
+
+
+class VectorGenerator(nn.Module):
+    """Generator of inputs that are not images: two linear layers, our choice and not the paper's.
+
+    Args:
+        shape: the shape of one input.
+        nz: length of a latent.
+        width: ngf; the hidden layer has twice as many units.
+    """
+
+    def __init__(self, shape: tuple[int, ...], nz: int, width: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(nz, 2 * width),
+            _norm(nn.BatchNorm1d, 2 * width),
+            nn.LeakyReLU(0.2),
+            nn.Linear(2 * width, math.prod(shape)),
+            nn.Sigmoid(),
+            nn.Unflatten(1, shape),
+        )
+
+    def forward(self, latents: Tensor) -> Tensor:
+        """Return ``(B, *shape)`` inputs in [0, 1] for ``(B, nz)`` latents."""
+        return self.layers(latents)
+
+
+def _norm(kind: type[nn.Module], channels: int) -> nn.Module:
+    """Return a BatchNorm layer that always uses the batch's own statistics and stores none."""
+    return kind(channels, track_running_stats=False)
+
+
+class GeneratedInputs:
+    """An :class:`InputMaker` that is a generator network.
+
+    Its latents are ``(B, nz)`` noise and ``(C, nz)`` class embeddings, both drawn anew and trained in every
+    synthesis, as in the authors' code.
+
+    Args:
+        spec: shape and range of the task's inputs.
+        nz: length of a latent.
+        width: ngf, the width of the generator.
+        seed: the seed of the initial weights.
+        like: a tensor with the dtype and device to use.
+    """
+
+    def __init__(self, spec: InputSpec, nz: int, width: int, seed: int, like: Tensor) -> None:
+        build = ImageGenerator if len(spec.shape) == 3 else VectorGenerator
+        with seeded(seed):
+            self.generator = VectorModel(build(spec.shape, nz, width).to(like))
+        self.spec, self.nz, self.like = spec, nz, like
+
+    def initial(self) -> Tensor:
+        """Return the generator's ``(g,)`` initial weights."""
+        return self.generator.flatten()[0]
+
+    def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
+        """Return ``(B, nz)`` noise and ``(C, nz)`` class embeddings, standard normal."""
+        sizes = [(len(labels), self.nz), (self.spec.num_classes, self.nz)]
+        return [torch.from_numpy(rng.standard_normal(size)).to(self.like) for size in sizes]
+
+    def __call__(self, theta: Tensor, latents: list[Tensor], labels: Tensor) -> Tensor:
+        """Generate ``(B, *shape)`` inputs within the task's range."""
+        noise, embeddings = latents
+        conditioned = noise + CLASS_WEIGHT * embeddings[labels]
+        return self.spec.low + (self.spec.high - self.spec.low) * self.generator(theta, conditioned)
+
+
+class SoftPrompts:
+    """An :class:`InputMaker` for text: soft prompts, then embeddings of snippets (FedRevive §3.2).
+
+    A few meta-learned vectors, θ, come directly after the model's prediction token; the embeddings of a snippet of text
+    follow them and are the latents. The paper's snippets come from a language model of a billion parameters; here they
+    are rows of tokens that the caller provides, or random tokens.
+
+    Args:
+        spec: length of a text and number of tokens.
+        model: the clients' model; it must have an embedding layer and accept ``(n, length, width)`` embeddings in place
+            of ``(n, length)`` tokens, and both are checked.
+        length: number of prompt vectors.
+        seed: the seed of the initial vectors, which are standard normal.
+        like: the model's ``(d,)`` initial parameters.
+        snippets: ``(S, text length)`` rows of tokens from which synthesis starts; random tokens if None.
+
+    Attributes:
+        table: a function from the model's ``(d,)`` parameters to its ``(vocabulary, width)`` token embeddings.
+
+    Raises:
+        ConfigError: when prompts leave no room for text, or the model has no embedding layer or takes no embeddings.
+    """
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        model: VectorModel,
+        length: int,
+        seed: int,
+        like: Tensor,
+        snippets: Tensor | None = None,
+    ) -> None:
+        (text_length,) = spec.shape
+        if length >= text_length:
+            raise ConfigError(f"inputs: texts must have more than {length} tokens, the soft prompts, got {text_length}")
+        self.table = table_of(model, spec, like)
+        check_takes_embeddings(model, spec, like, self.table)
+        self.spec, self.length, self.snippets = spec, length, snippets
+        self._initial = torch.randn(length * self.table(like).shape[-1], generator=torch.Generator().manual_seed(seed))
+        self._initial = self._initial.to(like)
+
+    def initial(self) -> Tensor:
+        """Return the initial prompt vectors, concatenated to ``(length · width,)``."""
+        return self._initial
+
+    def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
+        """Return the ``(B, text length - length, width)`` embeddings, in model ``x``, of snippets or random tokens."""
+        shape = (len(labels), self.spec.shape[0])
+        if self.snippets is None:
+            tokens = torch.from_numpy(rng.integers(self.spec.vocabulary or 0, size=shape))
+        else:
+            tokens = self.snippets[torch.from_numpy(rng.integers(len(self.snippets), size=len(labels)))]
+        return [self.table(x)[tokens[:, self.length :].to(x.device)].detach()]
+
+    def __call__(self, theta: Tensor, latents: list[Tensor], labels: Tensor) -> Tensor:
+        """Return ``(B, text length, width)`` embeddings: the prompts, then the latents."""
+        (text,) = latents
+        prompts = theta.view(self.length, -1).expand(len(text), -1, -1)
+        return torch.cat([prompts, text], dim=1)
+
+
+# One synthesis
+
+
+class Synthesiser:
+    """Maker of synthetic inputs whose parameters are meta-learned.
+
+    Args:
+        maker: the maker, which turns θ, latents and labels into inputs.
+        steps: K_synth, the number of gradient steps in one synthesis.
+        generator_lr: Adam's learning rate on θ within a synthesis.
+        latent_lr: Adam's learning rate on the latents.
+        meta_rate: λ, the step size of the meta-update.
+
+    Attributes:
+        theta: ``(g,)`` parameters θ; replaced, never changed in place.
+        syntheses: number of syntheses that have begun.
+    """
+
+    def __init__(
+        self,
+        maker: InputMaker,
+        *,
+        steps: int = 2,
+        generator_lr: float = 3e-3,
+        latent_lr: float = 1e-3,
+        meta_rate: float = META_RATE,
+    ) -> None:
+        self.maker = maker
+        self.steps = steps
+        self.generator_lr = generator_lr
+        self.latent_lr = latent_lr
+        self.meta_rate = meta_rate
+        self.theta = maker.initial()
+        self.syntheses = 0
+
+    def synthesise(self, loss: Callable[[Tensor], Tensor], latents: list[Tensor], labels: Tensor) -> Tensor | None:
+        """Run one synthesis, and return the ``(B, …)`` inputs that had the lowest loss among its steps.
+
+        Args:
+            loss: a function from ``(B, …)`` inputs to their loss.
+            latents: latents from the maker's ``latents``.
+            labels: ``(B,)``.
+
+        Returns:
+            The inputs, without gradient, or None if even the first loss was not finite; a synthesis ends early at such
+            a loss.
+        """
+        (best,) = synthesised([self], lambda _, inputs: loss(*inputs)[None], [latents], [labels])
+        return best
+
+    def meta_update(self, adapted: Tensor) -> None:
+        """Move θ towards the ``(g,)`` parameters θ' after a synthesis: θ ← (1 - λ) θ + λ θ'.
+
+        The authors' code gives θ - θ' to Adam instead.
+        """
+        self.theta = torch.lerp(self.theta, adapted, self.meta_rate)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state that :meth:`restore` loads."""
+        return {"theta": self.theta, "syntheses": self.syntheses}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Load a saved state."""
+        self.theta, self.syntheses = state["theta"], state["syntheses"]
+
+
+Losses = Callable[[Sequence[int], Sequence[Tensor]], Tensor]
+"""``(indices of synthesisers, each one's (B, …) inputs) -> (len(indices),)`` losses."""
+
+
+def synthesised(
+    synthesisers: Sequence[Synthesiser],
+    losses: Losses,
+    latents: Sequence[Sequence[Tensor]],
+    labels: Sequence[Tensor],
+) -> list[Tensor | None]:
+    """Run one synthesis of each synthesiser, side by side; see :meth:`Synthesiser.synthesise`."""
+    thetas = [one.theta.clone().requires_grad_() for one in synthesisers]
+    own = [[latent.clone().requires_grad_() for latent in given] for given in latents]
+    groups: list[dict[str, Any]] = []
+    for one, theta, given in zip(synthesisers, thetas, own, strict=True):
+        one.syntheses += 1
+        groups += [{"params": [theta], "lr": one.generator_lr}, {"params": given, "lr": one.latent_lr}]
+    optimiser = torch.optim.Adam(groups, betas=BETAS)
+    best: list[Tensor | None] = [None] * len(synthesisers)
+    lowest = [float("inf")] * len(synthesisers)
+    going = list(range(len(synthesisers)))
+    for _ in range(synthesisers[0].steps):
+        inputs = [synthesisers[index].maker(thetas[index], own[index], labels[index]) for index in going]
+        values = losses(going, inputs)
+        numbers = values.tolist()
+        for index, value, made in zip(going, numbers, inputs, strict=True):
+            if value < lowest[index]:
+                best[index], lowest[index] = made.detach(), value
+        finite = [math.isfinite(value) for value in numbers]
+        optimiser.zero_grad()
+        if not any(finite):
+            break
+        values.masked_fill(~torch.tensor(finite, device=values.device), 0.0).sum().backward()
+        for index in (index for index, sound in zip(going, finite, strict=True) if not sound):
+            for parameter in (thetas[index], *own[index]):
+                parameter.grad = None  # it stays where it is
+        optimiser.step()
+        going = [index for index, sound in zip(going, finite, strict=True) if sound]
+    for one, theta in zip(synthesisers, thetas, strict=True):
+        one.meta_update(theta.detach())
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """A request for synthetic inputs of given classes, made by a server's synthesiser with K teachers.
+
+    Attributes:
+        synthesiser: the server's synthesiser.
+        labels: ``(B,)`` requested classes.
+        latents: the latents from which the synthesis starts.
+        model: the module that teachers and student share; only their vectors differ.
+        xs: ``(d,)`` parameters of each teacher, and finally of the student, which is the global model.
+        buffers: ``(b,)`` running statistics, or None, one entry per model.
+        stored: ``(2, F)`` statistics φ̄, or None, one entry per teacher.
+        weights: the teachers' ``(K, C)`` weights ω̂.
+        alpha_feat, alpha_adv: weights of two terms of the loss; see :func:`synthesis_loss`.
+        class_logits: ``outputs -> (n, C)``, one row of logits per input.
+
+    The request's result is ``(B, …)`` inputs, or None; see :meth:`.Synthesiser.synthesise`.
+    """
+
+    synthesiser: Synthesiser
+    labels: Tensor
+    latents: list[Tensor]
+    model: VectorModel
+    xs: Sequence[Tensor]
+    buffers: Sequence[Tensor | None]
+    stored: Sequence[Tensor | None]
+    weights: Tensor
+    alpha_feat: float
+    alpha_adv: float
+    class_logits: Callable[[Tensor], Tensor]
+
+    @property
+    def shared(self) -> Hashable:
+        """Key that requests must share to be computed together with bit-identical results; None if computed alone.
+
+        Each synthesiser makes its own inputs.
+        """
+        if (chain := shared_chain(self.model, *self.buffers)) is None:
+            return None
+        run = None if keeps_bits(chain, len(self.labels)) else id(self)
+        size = len(self.labels), len(self.xs), self.synthesiser.steps
+        alphas = self.alpha_feat, self.alpha_adv
+        return run, self.model.architecture, self.xs[0].dtype, self.xs[0].device, size, alphas
+
+    def alone(self) -> Tensor | None:
+        """Return the inputs; the teachers are evaluated one after another."""
+        return self.synthesiser.synthesise(self._loss, self.latents, self.labels)
+
+    def _loss(self, inputs: Tensor) -> Tensor:
+        *teachers, student = zip(self.xs, self.buffers, strict=True)
+        answers = [outputs_and_statistics(self.model, x, inputs, buffers) for x, buffers in teachers]
+        logits, statistics = zip(*answers, strict=True)
+        of_student = self.model(student[0], inputs, student[1]) if self.alpha_adv else None
+        return synthesis_loss(
+            TeacherAnswers(
+                torch.stack([self.class_logits(rows) for rows in logits]),
+                [torch.stack(layer) for layer in zip(*statistics, strict=True)],
+                _all_stored(self.stored) if self.alpha_feat else None,
+            ),
+            None if of_student is None else self.class_logits(of_student),
+            self.labels,
+            self.weights,
+            alpha_feat=self.alpha_feat,
+            alpha_adv=self.alpha_adv,
+        )
+
+    @classmethod
+    def together(cls, requests: Sequence[Synthesis]) -> list[Tensor | None]:
+        """Return each request's inputs; all teachers are evaluated together."""
+        return synthesised(
+            [one.synthesiser for one in requests],
+            lambda indices, inputs: _losses([requests[index] for index in indices], torch.stack(list(inputs))),
+            [one.latents for one in requests],
+            [one.labels for one in requests],
+        )
+
+
+def _all_stored(stored: Sequence[Tensor | None]) -> Tensor:
+    """Stack the ``(2, F)`` feature statistics of the clients that reported them."""
+    return torch.stack([own for own in stored if own is not None])
+
+
+def _losses(requests: Sequence[Synthesis], inputs: Tensor) -> Tensor:
+    """Return the ``(G,)`` synthesis losses of G servers' ``(G, B, …)`` inputs."""
+    first, model = requests[0], requests[0].model
+    asked = len(first.xs) - (not first.alpha_adv)  # the student only if it counts
+    x = torch.stack([x for one in requests for x in one.xs[:asked]])
+    same = inputs.unsqueeze(1).expand(-1, asked, *inputs.shape[1:]).flatten(0, 1)
+    outputs, statistics = stacked_outputs_and_statistics(model, x, same)
+    by_server = outputs.unflatten(0, (len(requests), asked))
+    logits = torch.stack(
+        [
+            one.class_logits(rows.flatten(0, 1)).unflatten(0, rows.shape[:2])
+            for one, rows in zip(requests, by_server, strict=True)
+        ]
+    )
+    count = len(first.xs) - 1
+    return synthesis_loss(
+        TeacherAnswers(
+            logits[:, :count],
+            [layer.unflatten(0, (len(requests), asked))[:, :count] for layer in statistics],
+            torch.stack([_all_stored(one.stored) for one in requests]) if first.alpha_feat else None,
+        ),
+        logits[:, count] if first.alpha_adv else None,
+        torch.stack([one.labels for one in requests]),
+        torch.stack([one.weights for one in requests]),
+        alpha_feat=first.alpha_feat,
+        alpha_adv=first.alpha_adv,
+    )

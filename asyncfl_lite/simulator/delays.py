@@ -1,0 +1,294 @@
+"""Delay laws, which draw how long each job of a client takes on the virtual clock.
+
+A law's ``prepare`` draws each client's fixed properties once (its category, its mean). The object that it returns draws
+the duration of each job. The two use separate random streams, so that more draws from one never change the other. The
+simulator needs only ``draw`` (:class:`.Delays`); :class:`ClientDelays` adds categories, which tables show.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from asyncfl_lite.base.errors import ConfigError, DataError, shown
+from asyncfl_lite.base.files import regular
+from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base.streams import no_global_draws
+from asyncfl_lite.simulator.simulation import Delays
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, eq=False)
+class ClientDelays(ABC):
+    """The properties of N clients that a delay law fixes for the whole run; durations of jobs are drawn from them.
+
+    An instance holds arrays and never changes, so that a saved run needs only the states of the run's generators.
+
+    Attributes:
+        category_index: (N,) int8 index of a client's category in ``category_names``, or None.
+        category_names: the names of the law's categories.
+    """
+
+    category_index: np.ndarray | None = field(default=None, kw_only=True)
+    category_names: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @cached_property
+    def categories(self) -> list[str] | None:
+        """Name of each client's category, by client index; None if the law has no categories."""
+        if self.category_index is None:
+            return None
+        return [self.category_names[index] for index in self.category_index.tolist()]
+
+    @abstractmethod
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        """Return the duration of one job of ``client``, in the law's unit: finite, at least 0.
+
+        Args:
+            client: index of the client, 0 to N - 1.
+            rng: the run's stream ``delays``.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class UniformDelays(ClientDelays):
+    """Durations uniform between ``low`` and ``low + width``, both (N,); a width of 0 means a fixed duration."""
+
+    low: np.ndarray
+    width: np.ndarray
+
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        """Return the duration of one job of ``client``, in the law's unit."""
+        return self.low.item(client) + self.width.item(client) * rng.random()
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialDelays(ClientDelays):
+    """Durations with an exponential part of mean ``mean`` and a uniform part from ``low`` to ``low + width``."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    width: np.ndarray
+
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        """Return the duration of one job of ``client``, in the law's unit."""
+        uniform = self.low.item(client) + self.width.item(client) * rng.random()
+        return uniform + self.mean.item(client) * rng.standard_exponential()
+
+
+@dataclass(frozen=True, eq=False)
+class TraceDelays(ClientDelays):
+    """Recorded durations of each client: ``seconds[starts[client]:starts[client + 1]]``."""
+
+    seconds: np.ndarray
+    starts: np.ndarray
+
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        """Return one of the client's recorded durations in seconds, each as likely as the others."""
+        start, end = self.starts.item(client), self.starts.item(client + 1)
+        return self.seconds.item(start + int(rng.random() * (end - start)))
+
+
+class DelayLaw(Settings):
+    """Abstract base of delay laws; a new law defines ``prepare`` (and ``unit``, if it has one) and is registered.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("fedecho_large")(gamma=1.0).prepare(np.arange(1, 11), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(10)]
+    [1.8, 1.0, 1.9, 1.0, 1.7, 3.4, 1.9, 4.1, 3.6, 62.7]
+    """
+
+    revision: ClassVar[int] = 1
+    """Revision of the law's numbers; increase it when their meaning changes, to mark older results as outdated."""
+
+    unit: ClassVar[str] = "time units"
+    """Unit of virtual time under this law, for example ``"s"`` for seconds."""
+
+    @abstractmethod
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
+        """Draw the properties that each client keeps for the whole run.
+
+        Args:
+            num_samples: (N,) number of training samples of each client.
+            rng: the run's stream ``delays setup``.
+
+        Returns:
+            An object with a method ``draw(client, rng)`` like :meth:`ClientDelays.draw`; it need not be a
+            :class:`ClientDelays`. If it has no ``categories``, tables leave that column empty. It must not change from
+            draw to draw, since a checkpoint saves only the states of generators.
+        """
+
+
+DELAYS: Registry[DelayLaw] = Registry("delay")
+
+
+def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
+    """Return, after a check, the delays that ``law`` prepares for clients with the given sample counts.
+
+    Raises:
+        ConfigError: if a user's own law has no unit, or if its delays have no ``draw`` or a wrong number of categories.
+    """
+    name = type(law).__name__
+    unit = getattr(law, "unit", None)
+    if not isinstance(unit, str) or not unit:
+        raise ConfigError(f"delay: {name} must state its unit of time, such as unit = 's', got {shown(unit)}")
+    with no_global_draws(law, f"delay: {name}.prepare", "the generator that it is given"):
+        delays = law.prepare(num_samples.copy(), rng)
+    if not callable(getattr(delays, "draw", None)):
+        raise ConfigError(f"delay: {name}.prepare must return an object with draw(client, rng), got {shown(delays)}")
+    categories = getattr(delays, "categories", None)
+    if categories is not None and len(categories) != len(num_samples):
+        raise ConfigError(
+            f"delay: {name} must have a category for each of {len(num_samples)} clients, got {len(categories)}"
+        )
+    return delays
+
+
+def same_for_all(low: float, high: float, num_clients: int) -> UniformDelays:
+    """Return uniform delays with the same bounds for every client."""
+    return UniformDelays(np.full(num_clients, low), np.full(num_clients, high - low))
+
+
+@DELAYS.register("constant")
+class ConstantLaw(DelayLaw):
+    """The same duration for every job of every client: no spread, hence no stragglers."""
+
+    duration: Positive = 1.0
+    """Duration of a job, in time units."""
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Assign every client the same duration, without random numbers."""
+        return same_for_all(self.duration, self.duration, len(num_samples))
+
+
+@DELAYS.register("uniform")
+class UniformLaw(DelayLaw):
+    """Uniform between low and high for every job of every client."""
+
+    low: NotNegative
+    """Shortest duration of a job, in time units."""
+    high: Positive
+    """Longest duration of a job, in time units; at least ``low``."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.low > self.high:
+            raise ValueError(f"low: must be at most high ({self.high}), got {self.low}")
+        return self
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Assign every client the same bounds, without random numbers."""
+        return same_for_all(self.low, self.high, len(num_samples))
+
+
+@DELAYS.register("exponential")
+class ExponentialLaw(DelayLaw):
+    """Exponential with the same mean for every job of every client: a memoryless long tail."""
+
+    mean: Positive = 1.0
+    """Mean duration of a job, in time units."""
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ExponentialDelays:
+        """Assign every client the same mean, without random numbers."""
+        nothing = np.zeros(len(num_samples))
+        return ExponentialDelays(np.full(len(num_samples), self.mean), nothing, nothing)
+
+
+@DELAYS.register("per_client")
+class PerClientLaw(DelayLaw):
+    """A fixed duration for each client, from a list that repeats if there are more clients."""
+
+    durations: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Duration of each client's jobs, in time units; client i has ``durations[i % len(durations)]``."""
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Assign client i ``durations[i % len(durations)]``, without random numbers."""
+        return UniformDelays(np.resize(self.durations, len(num_samples)), np.zeros(len(num_samples)))
+
+
+@DELAYS.register("trace")
+class TraceLaw(DelayLaw):
+    """Durations from a CSV file (client,seconds); each job draws one of its client's rows.
+
+    Client numbers start at 0. All rows of a client are equally likely. Rows of clients that a run does
+    not have, and other columns, are ignored.
+    """
+
+    unit = "s"
+
+    path: Path
+    """Path of the file, relative to the working folder."""
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> TraceDelays:
+        """Read the recorded durations from the file.
+
+        Raises:
+            DataError: if the file cannot be read, has a bad row (the message names its line), or lacks a client.
+        """
+        clients, seconds = read_trace(self.path, len(num_samples))
+        rows = np.bincount(clients, minlength=len(num_samples))
+        if not rows.all():
+            raise DataError(f"{self.path}: no row for client {rows.argmin()} of {len(num_samples)}")
+        by_client = np.argsort(clients, kind="stable")
+        return TraceDelays(seconds[by_client], np.concatenate([[0], np.cumsum(rows)]))
+
+
+def read_trace(path: Path, num_clients: int) -> tuple[np.ndarray, np.ndarray]:
+    """Read the rows of clients 0 to ``num_clients - 1``, in the order of the file.
+
+    Returns:
+        (R,) int64 client numbers and (R,) float64 seconds.
+
+    Raises:
+        DataError: if the file cannot be read, or has a bad header or row; the message names its line.
+    """
+    clients, seconds = [], []
+    for where, row in read_rows(path, ("client", "seconds")):
+        client = int(parse_number(row["client"], int, f"{where}: client must be a whole number of at least 0"))
+        duration = parse_number(row["seconds"], float, f"{where}: seconds must be a number of at least 0")
+        if not math.isfinite(duration):
+            raise DataError(f"{where}: seconds must be a number of at least 0, got {row['seconds']!r}")
+        if client < num_clients:
+            clients.append(client)
+            seconds.append(duration)
+    return np.array(clients, dtype=np.int64), np.array(seconds, dtype=np.float64)
+
+
+def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield each row of a CSV file that has the given columns, after the text that names its file and line.
+
+    Raises:
+        DataError: if the file cannot be read, or lacks a column.
+    """
+    try:
+        with regular(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            if not set(columns) <= set(rows.fieldnames or ()):
+                raise DataError(f"{path}, line 1: the header must name the columns {','.join(columns)}")
+            for row in rows:
+                yield f"{path}, line {rows.line_num}", row
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def parse_number(text: str | None, kind: Callable[[str], float], message: str) -> float:
+    """Parse ``text`` as a number of at least 0, or raise a DataError that begins with ``message``."""
+    try:
+        number = kind(text or "")
+    except ValueError:
+        number = -1
+    if not number >= 0:
+        raise DataError(f"{message}, got {text!r}")
+    return number

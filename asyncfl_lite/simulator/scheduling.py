@@ -1,0 +1,249 @@
+"""Scheduling policies, which decide when a free slot gets new work (the option ``redispatch`` of a configuration).
+
+The simulation calls a :class:`Scheduling` policy at every arrival, and the policy asks it to dispatch clients; a
+:class:`.Selection` chooses which clients. Policies are small, hold no model and draw no random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+from asyncfl_lite.base.registry import Registry
+from asyncfl_lite.simulator.selection import Selection
+
+SCHEDULING: Registry[Scheduling] = Registry("redispatch")
+
+
+class Dispatcher(Protocol):
+    """The part of a simulation that a scheduling policy uses.
+
+    Attributes:
+        selection: the policy that chooses which clients are dispatched.
+        num_clients: how many clients there are.
+        in_flight: how many of them train now, as far as the server knows.
+        busy: how many clients train now, plus the slots that wait for a client to come back.
+    """
+
+    selection: Selection
+    num_clients: int
+
+    @property
+    def in_flight(self) -> int:
+        """Number of clients that are training now."""
+
+    @property
+    def busy(self) -> int:
+        """Number of clients that are training now, plus the slots that wait for a client to come back."""
+
+    def dispatch(self, client: int) -> None:
+        """Send the current model to ``client``, which must be idle."""
+
+    def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
+        """Send the current model to ``count`` idle clients."""
+
+    def flush(self) -> None:
+        """Make the server aggregate its buffer even if it is not full."""
+
+    def call_off(self) -> None:
+        """Cancel every job in flight."""
+
+
+class Scheduling(ABC):
+    """A policy that decides when clients are dispatched.
+
+    Args:
+        concurrency: how many clients train at the same time, M_c.
+        buffer_size: how many updates one aggregation takes, M.
+    """
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        self.concurrency = concurrency
+        self.buffer_size = buffer_size
+
+    @property
+    def most_in_flight(self) -> int:
+        """Largest allowed number of clients in flight, against which every run is checked."""
+        return self.concurrency
+
+    def start(self, simulation: Dispatcher) -> None:
+        """Dispatch the first clients at time 0."""
+        simulation.dispatch_idle(self.concurrency)
+
+    def before_receive(self, simulation: Dispatcher, client: int) -> None:  # noqa: B027
+        """React to a report from ``client`` before the server processes it."""
+
+    @abstractmethod
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
+        """React to a report from ``client`` after it was processed; ``changed`` says whether that made a version."""
+
+    def after_lost(self, simulation: Dispatcher, client: int) -> None:
+        """React to a job of ``client`` that the server gives up on: by default, just as to a refused report."""
+        self.after_receive(simulation, client, changed=False)
+
+    def may_fill(self, client: int) -> bool:
+        """Return whether ``client``, which has come back, may take a slot for which there was no client before."""
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """Return the state that :meth:`restore` loads, as plain numbers and lists."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
+        """Load a saved state."""
+
+
+@SCHEDULING.register("before_agg")
+class DispatchBeforeAggregation(Scheduling):
+    """Every report starts a new job at once, from the model before this report (FedEcho Alg. 1)."""
+
+    def before_receive(self, simulation: Dispatcher, client: int) -> None:
+        """Send the current model, before aggregation, to an idle client."""
+        simulation.dispatch_idle(1, reporter=client)
+
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
+        """Do nothing, since the slot is already filled."""
+
+    def after_lost(self, simulation: Dispatcher, client: int) -> None:
+        """Send the current model to an idle client."""
+        simulation.dispatch_idle(1, reporter=client)
+
+
+@SCHEDULING.register("after_agg")
+class DispatchAfterAggregation(Scheduling):
+    """Every report starts a new job, from the model that already includes this report (FedAsync)."""
+
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
+        """Send the current model to an idle client."""
+        simulation.dispatch_idle(1, reporter=client)
+
+
+def Continuous(  # noqa: N802 - reads as the policy's name
+    concurrency: int, buffer_size: int = 1, *, redispatch: str = "before_agg"
+) -> Scheduling:
+    """Make the policy that keeps ``concurrency`` clients busy at all times.
+
+    Args:
+        concurrency: how many clients train at the same time.
+        buffer_size: how many updates one aggregation takes.
+        redispatch: ``before_agg`` or ``after_agg``: whether the new job starts from the model before or
+            after the aggregation that the report may trigger.
+    """
+    return SCHEDULING.get(redispatch)(concurrency, buffer_size)
+
+
+@SCHEDULING.register("rounds")
+class Rounds(Scheduling):
+    """Synchronous rounds: a round's clients start together and the server waits for the last (FedAvg).
+
+    A selection that over-commits invites more than M_c clients; the first M_c reports complete the round, and the other
+    clients' jobs are called off. A lost job counts as a report. A round also ends when no client is in flight any more.
+    """
+
+    overcommit = 1.0
+    """Number of invited clients as a multiple of M_c; taken from the selection policy at the start."""
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        super().__init__(concurrency, buffer_size)
+        self.reported: list[int] = []
+
+    @property
+    def most_in_flight(self) -> int:
+        """Number of clients that a round invites."""
+        return math.ceil(self.overcommit * self.concurrency - 1e-9)
+
+    def start(self, simulation: Dispatcher) -> None:
+        """Start the first round."""
+        self.overcommit = simulation.selection.overcommit
+        self._invite(simulation)
+
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
+        """Start the next round when the last awaited client has reported."""
+        self.reported.append(client)
+        if len(self.reported) < self.concurrency and simulation.in_flight:
+            return
+        simulation.call_off()
+        if not changed:
+            simulation.flush()  # a refused update must not hold the round up for ever
+        self._invite(simulation)
+
+    def may_fill(self, client: int) -> bool:
+        """Return whether ``client`` has not reported yet, since a round takes no client twice."""
+        return client not in self.reported
+
+    def _invite(self, simulation: Dispatcher) -> None:
+        self.reported = []
+        simulation.dispatch_idle(min(self.most_in_flight, simulation.num_clients))
+
+    def state(self) -> dict[str, Any]:
+        """Return the progress of the round."""
+        return {"reported": list(self.reported), "overcommit": self.overcommit}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Load the progress of the round."""
+        self.reported, self.overcommit = list(state["reported"]), state["overcommit"]
+
+
+@SCHEDULING.register("burst")
+class Burst(Scheduling):
+    """Clients wait until M of them have reported; then all M get the new model together (KUIPER Alg. 1).
+
+    A client whose job is lost waits with the others. A burst also closes when no client is in flight any more, unless M
+    is larger than the concurrency.
+    """
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        super().__init__(concurrency, buffer_size)
+        self.waiting: list[int] = []
+
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
+        """Dispatch all waiting clients when enough of them have reported."""
+        self.waiting.append(client)
+        stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # so large a burst never fills
+        if len(self.waiting) < self.buffer_size and stays_open:
+            return
+        if not changed:
+            simulation.flush()
+        for member in self.waiting:
+            simulation.dispatch(member)
+        self.waiting = []
+
+    def may_fill(self, client: int) -> bool:
+        """Return whether ``client`` does not wait for the burst to close, when it will be dispatched."""
+        return client not in self.waiting
+
+    def state(self) -> dict[str, Any]:
+        """Return the clients that are waiting."""
+        return {"waiting": list(self.waiting)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Load the clients that are waiting."""
+        self.waiting = list(state["waiting"])
+
+
+@SCHEDULING.register("refill")
+class Refill(Scheduling):
+    """M_c / 2 random clients join whenever fewer than M_c are active (FedADT §V: 50 join below 100)."""
+
+    @property
+    def batch(self) -> int:
+        """Number of clients that join at once."""
+        return max(1, self.concurrency // 2)
+
+    @property
+    def most_in_flight(self) -> int:
+        """Largest number of clients in flight: one below the threshold, plus a whole group."""
+        return self.concurrency - 1 + self.batch
+
+    def start(self, simulation: Dispatcher) -> None:
+        """Dispatch the first clients at time 0."""
+        self._fill(simulation)
+
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
+        """Dispatch a group of clients if the report leaves too few in flight."""
+        self._fill(simulation)
+
+    def _fill(self, simulation: Dispatcher) -> None:
+        while (busy := simulation.busy) < self.concurrency:
+            simulation.dispatch_idle(min(self.batch, simulation.num_clients - busy))
