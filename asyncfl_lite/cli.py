@@ -451,9 +451,8 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     from asyncfl_lite.runs.config import GROUPS
     from asyncfl_lite.runs.defaults import without_replaced
 
-    partition = given.get("partition", written.get("partition"))
-    if "alpha" in (*given, *given.get("partition_settings", ())) or partition != written.get("partition"):
-        written = _without_alpha(written)
+    if given.get("partition", written.get("partition")) != written.get("partition"):
+        written = {name: value for name, value in written.items() if name != "alpha"}  # the other may not use it
     merged = {**without_replaced(written, given), **given}
     for group, name in GROUPS.items():
         if name in given and given[name] != written.get(name):
@@ -461,14 +460,6 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         elif isinstance(written.get(group), dict):
             merged[group] = {**written[group], **given.get(group, {})}
     return merged
-
-
-def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without α, which may be given as ``alpha`` and in ``partition_settings``."""
-    kept = {name: value for name, value in written.items() if name != "alpha"}
-    if isinstance(own := kept.get("partition_settings"), dict):
-        kept["partition_settings"] = {name: value for name, value in own.items() if name != "alpha"}
-    return kept
 
 
 def _over_seeds(values: Sequence[Any]) -> str:

@@ -36,7 +36,7 @@ from asyncfl_lite.base.devices import torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
 from asyncfl_lite.models.base import ModelSpec, initial_model
-from asyncfl_lite.models.embedded import check_takes_embeddings, table_of
+from asyncfl_lite.models.features import check_takes_embeddings, table_of
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
@@ -47,7 +47,7 @@ from asyncfl_lite.simulator.server import ServerError, untrue_answer
 from asyncfl_lite.simulator.simulation import Train
 from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 
 __all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm", "check_model"]
 

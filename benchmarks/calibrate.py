@@ -24,8 +24,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from asyncfl_lite import Config, Result, run_many
-from asyncfl_lite.tasks import registry
+from asyncfl_lite import Config, Result, run_many, tasks
 from asyncfl_reproduction.digests import checked, keep
 
 RESULTS = Path(__file__).parent / "results" / "calibration"
@@ -135,7 +134,7 @@ def figures(result: Result) -> dict[str, Any]:
 def wanted(task: str) -> Iterator[tuple[dict[str, float], str]]:
     """Yield each combination of knobs with each method that is run on a task."""
     tried = TASKS[task]
-    usual = registry.TASKS.get(task)()
+    usual = tasks.TASKS.get(task)()
     for values in itertools.product(*tried.knobs.values()):
         knobs = dict(zip(tried.knobs, values, strict=True))
         default = all(getattr(usual, name) == value for name, value in knobs.items())

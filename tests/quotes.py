@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from asyncfl_reproduction.published import hyperparameters, published
+from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
 
 NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 NOT_PROSE = re.compile(
@@ -24,9 +25,12 @@ NOT_PROSE = re.compile(
     re.S | re.M,
 )
 PAPER = re.compile(r"^(FedEcho|FedRevive|KUIPER|FedADT)\b ?(.*)$")
-VERDICTS = {"undecided": "undecided", "*level*": "level", "no difference": "level", "reversed": "reversed"}
-VERDICTS |= {"smaller than claimed": "smaller than claimed"}
-"""Words of prose that say a verdict -> what an output has for it."""
+VERDICTS = {
+    **{one: rf"\b(?:is|are) {one}\b" for one in (EQUIVALENT, OPEN, NOT_RUN)},
+    REVERSED: rf"\b{REVERSED}\b",
+    **{one: rf"\b[Tt]he claims? {one[:-1]}s?\b" for one in (HOLDS, FAILS)},
+}
+"""Verdict, as an output has it -> the pattern of the words that say so in prose; words in quotation marks say nothing."""
 AHEAD = re.compile(r"\b(?:ahead of|behind|beats|outperforms)\b")
 INTERVAL = re.compile(r"\[\s*([-+−]?\d+(?:\.\d+)?), ?([-+−]?\d+(?:\.\d+)?)\s*\]")
 
@@ -121,9 +125,8 @@ def sections(cells: list[Any]) -> list[tuple[str, list[Any]]]:
 def unfounded(cells: list[Any]) -> list[str]:
     """Return verdict words in a notebook's prose without an output that says so.
 
-    "undecided", "*level*", "no difference", "reversed" and "smaller than claimed" must stand in an output of the
-    notebook's section, and who is "ahead of", "behind", "beats" or "outperforms" needs an interval there without zero.
-    In the closing sections, any output of the notebook counts.
+    A verdict must stand in an output of the notebook's section, and who is "ahead of", "behind", "beats" or
+    "outperforms" needs an interval there without zero. In the closing sections, any output of the notebook counts.
     """
     everything = "\n".join(outputs(cell) for cell in cells if cell.cell_type == "code")
     found = []
@@ -132,7 +135,8 @@ def unfounded(cells: list[Any]) -> list[str]:
         shown = everything if re.match(CLOSING, head) else shown
         prose = NOT_PROSE.sub(" ", "\n".join(cell.source for cell in part if cell.cell_type == "markdown"))
         prose = re.sub(r"\s+", " ", prose)
-        found += [f"{head}: {word}" for word, out in VERDICTS.items() if word in prose and out not in shown]
+        said = re.sub(r'"[^"]*"', " ", prose)
+        found += [f"{head}: {one}" for one, words in VERDICTS.items() if re.search(words, said) and one not in shown]
         apart = any(number(low) > 0 or number(high) < 0 for low, high in INTERVAL.findall(shown))
         found += [f"{head}: {word}" for word in AHEAD.findall(prose) if not apart]
     return found

@@ -82,7 +82,6 @@ def test_every_setting_is_an_option_with_its_default_and_what_it_may_be(capsys):
         if typing.get_origin(field.annotation) is typing.Literal:
             assert f"one of {', '.join(typing.get_args(field.annotation))};" in told
     assert "at least 1 and at most 10,000,000; default: 50" in shown["clients"]
-    assert "true or false" in shown["autocast"]
 
 
 def test_help_names_all_that_can_be_chosen(capsys):
@@ -149,13 +148,13 @@ def test_characters_that_an_encoding_lacks_are_written_out(encoding, monkeypatch
 
 
 def test_words_and_numbers_in_yaml_are_what_they_seem_to_be(tmp_path):
-    (tmp_path / "a.yaml").write_text("cohort: off\nautocast: yes\nrounds: 1e2\nclient_lr: 5e-2\nclients: 60\nalpha: ~")
-    (tmp_path / "b.yaml").write_text("{cohort: On, autocast: Off, channels_last: true, delay_settings: {gamma: 1E1}}")
+    (tmp_path / "a.yaml").write_text("cohort: off\nrounds: 1e2\nclient_lr: 5e-2\nclients: 60\nalpha: ~")
+    (tmp_path / "b.yaml").write_text("{cohort: On, setup: Off, settings: {a: true}, delay_settings: {gamma: 1E1}}")
     a, b = settings_in(tmp_path / "a.yaml"), settings_in(tmp_path / "b.yaml")
-    assert a == {"cohort": "off", "autocast": "yes", "rounds": 100.0, "client_lr": 0.05, "clients": 60, "alpha": None}
-    assert b == {"cohort": "On", "autocast": "Off", "channels_last": True, "delay_settings": {"gamma": 10.0}}
+    assert a == {"cohort": "off", "rounds": 100.0, "client_lr": 0.05, "clients": 60, "alpha": None}
+    assert b == {"cohort": "On", "setup": "Off", "settings": {"a": True}, "delay_settings": {"gamma": 10.0}}
     config = Config(**{**a, "partition": "iid", "clients": 50})
-    assert (config.cohort, config.autocast, config.rounds, config.client_lr) == ("off", True, 100, 0.05)
+    assert (config.cohort, config.rounds, config.client_lr) == ("off", 100, 0.05)
 
 
 def test_the_other_commands_say_their_defaults_too(capsys):
@@ -302,13 +301,13 @@ def test_what_is_endless_or_large_does_not_fill_the_memory(tmp_path, capsys):
             assert f"{place}: must be a file of settings of at most 10 MB, got more" in told and told.count("\n") == 1
 
 
-def test_alpha_of_the_command_line_comes_before_that_of_a_file_however_it_is_written(tmp_path, ran):
-    for written in ({"alpha": 0.5}, {"partition_settings": {"alpha": 0.5}}, Config(alpha=0.5).model_dump(mode="json")):
+def test_alpha_of_the_command_line_comes_before_that_of_a_file(tmp_path, ran):
+    for written in ({"alpha": 0.5}, Config(alpha=0.5).as_dict()):
         (tmp_path / "mine.json").write_text(json.dumps(written))
-        for option in (["--alpha", "5"], ["--partition-settings", "alpha=5"]):
-            main(["run", "--config", str(tmp_path / "mine.json"), *option])
-            assert ran[-1].alpha == ran[-1].partition_settings.alpha == 5.0
-    assert len(ran) == 6
+        main(["run", "--config", str(tmp_path / "mine.json"), "--alpha", "5"])
+        assert ran[-1].alpha == ran[-1].partition_settings.alpha == 5.0
+    main(["run", "--config", str(tmp_path / "mine.json"), "--partition", "iid"])
+    assert ran[-1].alpha is None
 
 
 def test_a_constant_answer_is_said(capsys, monkeypatch):

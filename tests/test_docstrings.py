@@ -16,7 +16,7 @@ from asyncfl_lite import Config, Task, make_algorithm, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.simulator.delays import DelayLaw
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.partitions import PARTITIONS
+from asyncfl_lite.tasks.partitions import Partition
 from asyncfl_lite.testing import check_algorithm
 
 OPENED_BY_IMPORT = {"asyncfl_lite.__main__", "asyncfl_course.explore.__main__"}
@@ -25,11 +25,12 @@ WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, ch
 """What a learner calls first; each shows how."""
 SHOWN = [
     *(getattr(asyncfl_lite, name) for name in asyncfl_lite.__all__ if name != "__version__"),
-    *(registry.get(name) for registry in (ALGORITHMS, PARTITIONS) for name in registry),
+    *(registry.get(name) for registry in (ALGORITHMS,) for name in registry),
     *(task for task in map(TASKS.get, TASKS) if "folder" not in task.model_fields),
     DelayLaw,
+    Partition,
 ]
-"""Public names, methods, tasks without files and partitions: each has an example; the delay laws have one."""
+"""Public names, methods, and tasks without files: each has an example of its own; delay laws and partitions have one."""
 
 
 def examples() -> list[doctest.DocTest]:

@@ -47,7 +47,7 @@ def partition_figure(
     labels = task.samples[1].cpu().numpy() if task.kinds is None else task.kinds
     parts = partition.split(labels, clients, stream(seed, "partition"), owners=task.owners)
     counts = label_counts(labels, parts, int(labels.max()) + 1)
-    given = ", ".join(f"{name} {value}" for name, value in partition.model_dump(exclude_none=True).items())
+    given = ", ".join(f"{name} {value}" for name, value in partition if value is not None)
     return _label_map(counts, f"{law}{': ' if given else ''}{given}; {clients} clients, seed {seed}")
 
 

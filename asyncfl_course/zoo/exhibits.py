@@ -41,7 +41,7 @@ _BUFFER = (
     Exhibit(
         "B",
         "fedbuff",
-        Mutation(FedBuff, "self.x + self.server_lr * mean", "self.x.add_(self.server_lr * mean)"),
+        Mutation(FedBuff, "self.x + self.step_size() * mean", "self.x.add_(self.step_size() * mean)"),
         "FedBuff, again: x ← x + η · mean of the M buffered updates.",
         {
             "mean": "the mean is taken over the wrong number of updates",

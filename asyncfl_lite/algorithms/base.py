@@ -25,11 +25,17 @@ from torch import Tensor
 
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError, shown
-from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.descent import Descended, Descent, Optimiser
-from asyncfl_lite.models.minibatches import Minibatches, SampleSet
-from asyncfl_lite.models.requests import Request, fulfilled_now
+from asyncfl_lite.models.compute import (
+    Answers,
+    Descended,
+    Descent,
+    Minibatches,
+    Optimiser,
+    Request,
+    SampleSet,
+    fulfilled_now,
+)
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import NOT_FINITE, Midway, Receipt, Rejection, Update, in_dtype
 from asyncfl_lite.simulator.server import check_like
@@ -59,6 +65,7 @@ class About:
         also_stored: anything else of note that the server stores.
         client_work: work of clients beyond training and sending their update.
         order_matters: whether the new version depends on the order of updates inside one buffer.
+        secondary: whether the class was implemented from secondary sources, because its paper could not be read.
         colour: the method's colour in every picture, chosen so that colour-blind readers can tell methods apart.
     """
 
@@ -73,6 +80,7 @@ class About:
     client_work: str = "none"
     order_matters: bool = False
     colour: str = "#6b7280"
+    secondary: bool = False
 
 
 @dataclass

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
 from asyncfl_lite.algorithms.fedopt import AdaptiveStep
-from asyncfl_lite.simulator.jobs import Update
 
 
 @ALGORITHMS.register("fadas")
@@ -43,19 +41,16 @@ class FADAS(AdaptiveStep):
         models_stored="5",
         colour="#d4b106",
     )
-    state_names = (*AdaptiveStep.state_names, "largest_square", "_stalest")
+    state_names = (*AdaptiveStep.state_names, "largest_square")
 
     class Settings(AdaptiveStep.Settings):
         """Options of FADAS."""
 
         bias_correction: bool = False
         """Correct the averages' bias as the authors' code does: η_t / (1 - β₁^t) and √v̂ / √(1 - β₂^t)."""
-        delay_adaptive: bool = False
-        """Whether η_t falls for stale buffers, by ``da_rule``; if False, it is η whatever the staleness."""
-        da_rule: Literal["min_inv", "divide"] = "min_inv"
-        """η_t for stale buffers: min(η, 1/τ_max) as in the paper, or η/τ_max as in the authors' code."""
-        tau_c: int = Field(1, ge=0)
-        """Staleness up to which η_t = η."""
+        da_rule: Literal["ratio", "divide", "min_inv"] = "min_inv"
+        """The rate for stale buffers, with ``delay_adaptive``: min(η, 1/τ_max) as in the paper (``min_inv``), η/τ_max
+        as in the authors' code (``divide``), or η τ_c/τ_max (``ratio``)."""
 
     settings: Settings
 
@@ -63,27 +58,13 @@ class FADAS(AdaptiveStep):
         """Begin at version 0 with all averages at zero."""
         super().start(x0, context, **options)
         self.largest_square = torch.zeros_like(self.x)
-        self._stalest = 0
-
-    def entry(self, update: Update) -> Tensor:
-        """Return the delta, and update the largest staleness in the buffer."""
-        self._stalest = max(self._stalest, update.staleness)
-        return super().entry(update)
-
-    def step_size(self, stalest: int) -> float:
-        """Return the server learning rate η_t for a buffer whose stalest entry has staleness ``stalest``."""
-        chosen = self.settings
-        if not chosen.delay_adaptive or stalest <= chosen.tau_c:
-            return self.server_lr
-        return min(self.server_lr, 1.0 / stalest) if chosen.da_rule == "min_inv" else self.server_lr / stalest
 
     def step(self, mean: Tensor) -> Tensor:
         """Return the model after a step along ``m / (√v̂ + ε)``, where v̂ is the largest v so far, entry by entry."""
         chosen = self.settings
         self.average(mean)
         self.largest_square = torch.maximum(self.largest_square, self.square)
-        rate, root = self.step_size(self._stalest), self.largest_square.sqrt()
-        self._stalest = 0
+        rate, root = self.step_size(), self.largest_square.sqrt()
         if chosen.bias_correction:
             count = self.version + 1
             rate = rate / (1 - chosen.beta1**count)

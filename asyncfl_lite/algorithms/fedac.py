@@ -41,6 +41,7 @@ class FedAC(AdaptiveStep):
     about = About(
         title="FedAC",
         paper="Zang et al. 2024 (re-implemented from third-party code)",
+        secondary=True,
         models_stored="6",
         keeps_versions=True,
         on_clients=("controls",),
@@ -138,4 +139,4 @@ class FedAC(AdaptiveStep):
         self.control = self.control + self._control_sum / self._divisor
         self._control_sum = torch.zeros_like(self.x)
         ahead = chosen.beta1 * self.mean + (1 - chosen.beta1) * mean
-        return self.x + self.server_lr * ahead / (self.square.sqrt() + chosen.eps)
+        return self.x + self.step_size() * ahead / (self.square.sqrt() + chosen.eps)

@@ -14,7 +14,7 @@ from torch import Tensor
 from asyncfl_lite.algorithms.base import ALGORITHMS, About
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod, poly
-from asyncfl_lite.models.descent import Optimiser
+from asyncfl_lite.models.compute import Optimiser
 from asyncfl_lite.simulator.jobs import Update
 
 

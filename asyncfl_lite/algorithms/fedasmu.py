@@ -42,6 +42,7 @@ class FedASMU(MixingMethod):
     about = About(
         title="FedASMU",
         paper="Liu et al. 2024 (re-implemented from secondary sources)",
+        secondary=True,
         family="asynchronous",
         client_work="a second download half-way, merged into the local model",
         colour="#9a9a00",

@@ -2,6 +2,11 @@
 
 Nguyen et al., "Federated Learning with Buffered Asynchronous Aggregation", AISTATS 2022, Algorithm 1.
 FedEcho §5 and FedRevive Eq. 2 use it with equal weights (``staleness_weight = none``).
+
+The rules of ``delay_adaptive``: ``ratio`` as in the published code of Mishchenko, Bach, Even, Woodworth, "Asynchronous
+SGD Beats Minibatch SGD Under Arbitrary Delays", NeurIPS 2022; ``divide`` as in Koloskova, Stich, Jaggi, "Sharper
+Convergence Guarantees for Asynchronous SGD for Distributed and Federated Learning", NeurIPS 2022, §4.4; ``min_inv``
+as in FADAS's paper.
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, About, Algorithm, ServerContext
@@ -21,7 +27,8 @@ class FedBuff(Algorithm):
     """Buffered aggregation: the mean of M updates makes a new version (Nguyen et al. 2022).
 
     ``x ← x + η · (1/M) Σ s(τ_i) Δ_i`` when M updates have arrived. Updates are averaged, not clients, so a client that
-    reports twice before the buffer fills counts twice.
+    reports twice before the buffer fills counts twice. The rate η may fall from version to version
+    (``server_lr_decay``), and for stale buffers (``delay_adaptive``).
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm
@@ -40,7 +47,7 @@ class FedBuff(Algorithm):
         colour="#0173b2",
     )
 
-    state_names = (*Algorithm.state_names, "_sum", "_statistics_sum", "_divisor", "filled")
+    state_names = (*Algorithm.state_names, "_sum", "_statistics_sum", "_divisor", "_stalest", "filled")
 
     class Settings(Algorithm.Settings):
         """Options of FedBuff."""
@@ -49,6 +56,15 @@ class FedBuff(Algorithm):
         """Weights by staleness. ``poly``: s = (1 + τ)^-1/2; ``poly_norm``: the same, divided by Σ s in place of M."""
         buffer_weight: Literal["uniform", "samples"] = "uniform"
         """Weights by client. ``samples``: weight entries by n_i / Σ n_j."""
+        server_lr_decay: float = Field(1.0, gt=0, le=1)
+        """Factor on the server's learning rate after every version."""
+        delay_adaptive: bool = False
+        """Whether the server's learning rate falls for a buffer whose stalest update is older than ``tau_c``."""
+        da_rule: Literal["ratio", "divide", "min_inv"] = "ratio"
+        """The rate for such a buffer, where τ_max is the staleness of its stalest update: η τ_c/τ_max (``ratio``),
+        η/τ_max (``divide``), or min(η, 1/τ_max) (``min_inv``)."""
+        tau_c: int = Field(1, ge=0)
+        """Staleness τ_c up to which the rate is η."""
 
     settings: Settings
 
@@ -61,6 +77,7 @@ class FedBuff(Algorithm):
         self._sum = torch.zeros_like(self.x)
         self._statistics_sum = None if self.buffers is None else torch.zeros_like(self.buffers)
         self._divisor = 0.0
+        self._stalest = 0
         self.filled = 0
 
     def on_receive(self, update: Update) -> bool:
@@ -73,6 +90,7 @@ class FedBuff(Algorithm):
         weight, counted = self.weights(update)
         self._sum = self._sum + weight * self.entry(update)
         self._divisor += counted
+        self._stalest = max(self._stalest, update.staleness)
         self.filled += 1
         if self._statistics_sum is not None and update.buffers is not None:
             statistics = update.buffers_change if self.bn_mode == "delta" else update.buffers
@@ -99,9 +117,19 @@ class FedBuff(Algorithm):
         self._empty()
         return self.new_version(x)
 
+    def step_size(self) -> float:
+        """Return the server's learning rate for the buffered updates."""
+        chosen, stalest = self.settings, self._stalest
+        rate = self.server_lr * chosen.server_lr_decay**self.version
+        if not chosen.delay_adaptive or stalest <= chosen.tau_c:
+            return rate
+        if chosen.da_rule == "min_inv":
+            return min(rate, 1.0 / stalest)
+        return rate * (chosen.tau_c if chosen.da_rule == "ratio" else 1) / stalest
+
     def step(self, mean: Tensor) -> Tensor:
         """Return the model after a server step along the ``(d,)`` mean of the buffer."""
-        return self.x + self.server_lr * mean
+        return self.x + self.step_size() * mean
 
     def after_step(self, x: Tensor) -> Tensor:
         """Return the next version's model, given the aggregated one; in FedBuff they are the same."""

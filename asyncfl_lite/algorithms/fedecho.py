@@ -18,7 +18,7 @@ from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.losses import between, uncertainty, uncertainty_aware_loss
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models.descent import Optimiser
+from asyncfl_lite.models.compute import Optimiser
 from asyncfl_lite.simulator.jobs import Update
 
 

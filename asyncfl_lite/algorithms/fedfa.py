@@ -44,6 +44,7 @@ class FedFa(Algorithm):
     about = About(
         title="FedFa",
         paper="Xu et al. 2024 (re-implemented from the abstract and third-party code)",
+        secondary=True,
         family="asynchronous",
         models_stored="1 + queue_length",
         colour="#8c564b",

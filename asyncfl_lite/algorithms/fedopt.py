@@ -102,7 +102,7 @@ class FedAvgM(FedAvg):
     def step(self, mean: Tensor) -> Tensor:
         """Return the model after a step along the velocity, a sum of mean updates in which older ones count less."""
         self.velocity = self.settings.fedavgm_beta * self.velocity + mean
-        return self.x + self.server_lr * self.velocity
+        return self.x + self.step_size() * self.velocity
 
 
 @ALGORITHMS.register("fedadam")
@@ -148,4 +148,4 @@ class FedAdam(FedAvg, AdaptiveStep):
     def step(self, mean: Tensor) -> Tensor:
         """Return the model after a step along ``m / (√v + ε)``."""
         self.average(mean)
-        return self.x + self.server_lr * self.mean / (self.square.sqrt() + self.settings.eps)
+        return self.x + self.step_size() * self.mean / (self.square.sqrt() + self.settings.eps)

@@ -34,9 +34,8 @@ from asyncfl_lite.algorithms.synthesis import (
 )
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.descent import Optimiser
+from asyncfl_lite.models.compute import Minibatches, Optimiser
 from asyncfl_lite.models.features import keeps_statistics, stored_statistics
-from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.simulator.jobs import Update
 
 ALPHA_ADV = 0.1

@@ -24,8 +24,12 @@ from asyncfl_lite.algorithms.losses import cross_entropy, kl_divergence
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.embedded import check_takes_embeddings, table_of
-from asyncfl_lite.models.features import outputs_and_statistics, stacked_outputs_and_statistics
+from asyncfl_lite.models.features import (
+    check_takes_embeddings,
+    outputs_and_statistics,
+    stacked_outputs_and_statistics,
+    table_of,
+)
 from asyncfl_lite.models.stacked import keeps_bits, shared_chain
 from asyncfl_lite.models.vectors import VectorModel
 

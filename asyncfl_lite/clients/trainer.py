@@ -1,7 +1,7 @@
 """The training of clients' jobs, one by one or many in one computation.
 
-Both ways give a job the same outcome up to rounding: the minibatches come from the same streams, and the optimiser
-is the same.
+Both ways give a job the same outcome up to rounding: the minibatches come from the same streams, and the loop of
+steps is the same (:class:`.Cohort`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.cohort import Cohort
-from asyncfl_lite.clients.local_training import (
+from asyncfl_lite.clients.training import (
     ClientData,
+    Cohort,
     LocalTraining,
     Work,
-    complete_gradient,
-    make_optimiser,
-    minibatch_gradient,
 )
-from asyncfl_lite.models.draws import Draws, Generators
+from asyncfl_lite.models.draws import Generators
 from asyncfl_lite.models.features import feature_statistics
-from asyncfl_lite.models.stacked import OneByOne, chain_of, keeps_bits
+from asyncfl_lite.models.stacked import chain_of, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job, Outcome
 
@@ -70,7 +67,6 @@ class Trainer:
         self.seed = seed
         self.cohort = cohort
         self.draws = draws
-        self._one_by_one = OneByOne(model)
         chain = chain_of(model)
         self._chain_of_images = bool(chain and chain.images)
         self._mixes = chain is not None and not chain.images and keeps_bits(chain, training.batch_size)
@@ -105,10 +101,10 @@ class Trainer:
         A job that is cut short (its ``share`` is below 1) takes the first of its steps, at least one.
         """
         part, training = self.data.parts[job.client], self.training
-        places = training.batches(len(part), stream(self.seed, "batches", job.client, job.number))
+        indices = training.batches(len(part), stream(self.seed, "batches", job.client, job.number))
         if job.share < 1:
-            places = places[: max(1, math.ceil(job.share * len(places)))]
-        places = np.where(places < 0, -1, part[places])
+            indices = indices[: max(1, math.ceil(job.share * len(indices)))]
+        indices = np.where(indices < 0, -1, part[indices])
         a_pass = -(-len(part) // training.batch_size)
         generator = None
         if self.data.augment is not None:
@@ -118,8 +114,8 @@ class Trainer:
         if self.draws:
             seeds = stream(self.seed, "dropout", job.client, job.number).integers(2**63, size=2)
             draws = Generators.seeded(seeds.tolist(), self.data.inputs.device)
-        counted, midway = max(0, len(places) - a_pass), int(training.midway * len(places))
-        return Work(job, places, counted, midway, training.lr_at(job.start_version), generator, draws)
+        counted, midway = max(0, len(indices) - a_pass), int(training.midway * len(indices))
+        return Work(job, indices, counted, midway, training.lr_at(job.start_version), generator, draws)
 
     def outcome(
         self,
@@ -145,9 +141,9 @@ class Trainer:
             train_loss=loss / seen,
             train_accuracy=hits / seen,
             buffers=buffers,
-            num_steps=len(work.places),
+            num_steps=len(work.indices),
             mean_square_loss=square / seen,
-            mean_gradient=None if gradients is None else gradients / len(work.places),
+            mean_gradient=None if gradients is None else gradients / len(work.indices),
             **self._asked_for(work.job, delta, buffers),
         )
 
@@ -155,8 +151,8 @@ class Trainer:
         """Return the extra reports that the method asks for, except mean gradients, by attribute name."""
         if not (asked := self.training.reports):
             return {}
-        places = torch.from_numpy(self.data.parts[job.client]).to(delta.device)
-        inputs, targets, x = self.data.inputs[places], self.data.targets[places], job.sent + delta
+        indices = torch.from_numpy(self.data.parts[job.client]).to(delta.device)
+        inputs, targets, x = self.data.inputs[indices], self.data.targets[indices], job.sent + delta
         found: dict[str, Any] = {}
         if "received_accuracy" in asked:
             outputs = self.model.outputs(job.sent, inputs, job.start_buffers)
@@ -170,44 +166,6 @@ class Trainer:
             found["features"] = feature_statistics(self.model, x, inputs, buffers)
         return found
 
-    def train_one(self, work: Work) -> Outcome:
-        """Train one job by itself; its random numbers depend only on the run's seed, the client and the job number."""
-        if work.draws is None:
-            return self._train_one(work, nullcontext())
-        with seeded(work.draws.padding.initial_seed(), self.data.inputs.device):  # for draws other than dropout's
-            return self._train_one(work, Draws([work.draws]))
-
-    def _train_one(self, work: Work, draws: AbstractContextManager) -> Outcome:
-        """Train one job, with its forward passes inside the context ``draws``."""
-        job, training = work.job, self.training
-        start = job.sent
-        x = start.clone()
-        buffers = None if job.start_buffers is None else job.start_buffers.clone()
-        step = make_optimiser(training, x, work.lr)
-        sums, gradients = x.new_zeros(3), torch.zeros_like(x) if training.means_gradients else None
-        for number, row in enumerate(work.places):
-            if job.midway is not None and number == work.midway:
-                x.lerp_(job.midway.model, job.midway.weight)
-            places = torch.from_numpy(row[row >= 0]).to(x.device)
-            inputs, targets = work.augmented(self.data, self.data.inputs[places]), self.data.targets[places]
-            laid_out = self.model.laid_out(inputs, always=training.channels_last)
-            point, counting = x.detach().requires_grad_(), number >= work.counted
-            with draws, training.precision(x.device):
-                outputs = self._one_by_one(point, laid_out, buffers, train=True)
-                weights = x.new_full((len(targets),), 1.0 / len(targets))
-                of_outputs, tally = minibatch_gradient(self.data, outputs.detach(), targets, weights, counting)
-            (gradient,) = torch.autograd.grad(outputs, point, of_outputs)
-            gradient = complete_gradient(gradient, training, x, start, job.correction)
-            if gradients is not None:
-                gradients += gradient
-            step(x[None], gradient[None])
-            if tally is not None:
-                sums += tally.sum(1)
-        if job.correction is not None and training.correction_once:
-            x = x - work.lr * job.correction
-            gradients = None if gradients is None else gradients + job.correction
-        return self.outcome(work, x - start, sums.tolist(), buffers, gradients)
-
 
 def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
     """Train jobs of one or several runs; jobs that need the same computation are trained in cohorts.
@@ -216,28 +174,36 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
         Outcomes in the order of ``jobs``. Each is the one that its trainer alone would return, up to rounding.
     """
     works = [trainer.plan(job) for trainer, job in jobs]
-    outcomes: dict[int, Outcome] = {}
     groups: dict[Hashable, list[int]] = {}
-    for place, (trainer, job) in enumerate(jobs):
-        if trainer.shared is None:
-            outcomes[place] = trainer.train_one(works[place])
-        else:
-            groups.setdefault((trainer.shared, job.correction is None), []).append(place)
+    for index, (trainer, job) in enumerate(jobs):
+        key = index if trainer.shared is None else (trainer.shared, job.correction is None)
+        groups.setdefault(key, []).append(index)
+    outcomes: dict[int, Outcome] = {}
     for members in groups.values():
         trainer = jobs[members[0]][0]
-        largest = trainer.largest_cohort
-        longest_first = sorted(members, key=lambda place: (-len(works[place].places), place))
-        for first in range(0, len(members), largest):
-            places = longest_first[first : first + largest]
-            asked = frozenset().union(*(jobs[place][0].training.reports for place in places))  # by any of the runs
-            training = dataclasses.replace(trainer.training, reports=asked)
-            cohort = Cohort(trainer.model, trainer.data, training, [works[place] for place in places])
-            deltas, sums = cohort.train()
-            for row, place in enumerate(places):
-                own = jobs[place][0]
-                # a copy is aligned in memory like any vector; sums over a matrix's row may differ in the last bit
-                wanted = own.training.means_gradients
-                gradients = cohort.gradients[row].clone() if wanted and cohort.gradients is not None else None
-                delta, totals = deltas[row].clone(), sums[row].tolist()
-                outcomes[place] = own.outcome(works[place], delta, totals, gradients=gradients)
+        longest_first = sorted(members, key=lambda index: (-len(works[index].indices), index))
+        for first in range(0, len(members), trainer.largest_cohort):
+            indices = longest_first[first : first + trainer.largest_cohort]
+            trained = _trained([(jobs[index][0], works[index]) for index in indices])
+            outcomes |= zip(indices, trained, strict=True)
     return [outcomes[index] for index in range(len(jobs))]
+
+
+def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
+    """Train jobs in one computation, or one alone; return their outcomes."""
+    (trainer, first), works = jobs[0], [work for _, work in jobs]
+    asked = frozenset().union(*(own.training.reports for own, _ in jobs))  # by any of the runs
+    training = dataclasses.replace(trainer.training, reports=asked)
+    cohort = Cohort(trainer.model, trainer.data, training, works, alone=not trainer.cohort)
+    own_draws: AbstractContextManager = nullcontext()
+    if cohort.alone and first.draws is not None:  # for draws other than dropout's
+        own_draws = seeded(first.draws.padding.initial_seed(), trainer.data.inputs.device)
+    with own_draws:
+        deltas, sums = cohort.train()
+    outcomes = []
+    for row, (own, work) in enumerate(jobs):
+        # a copy is aligned in memory like any vector; sums over a matrix's row may differ in the last bit
+        wanted = own.training.means_gradients and cohort.gradients is not None
+        gradients = cohort.gradients[row].clone() if wanted else None
+        outcomes.append(own.outcome(work, deltas[row].clone(), sums[row].tolist(), cohort.buffers, gradients))
+    return outcomes

@@ -18,7 +18,7 @@ from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason
 from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.models.memory import Room, check_copies
+from asyncfl_lite.models.probe import Room, check_copies
 from asyncfl_lite.models.vectors import VectorModel, copied
 
 MODELS: Registry[ModelSpec] = Registry("model")

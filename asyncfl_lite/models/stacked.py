@@ -9,8 +9,9 @@ product. The results are those of ``vmap``, up to rounding.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -19,16 +20,6 @@ from torch.nn import functional
 
 from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.models.written_out import (
-    Kept,
-    OneWrittenOut,
-    Slots,
-    WrittenOut,
-    can_be_written_out,
-    images_of_all,
-    linear,
-    vectors_of_each,
-)
 
 
 class Forward(Protocol):
@@ -53,10 +44,6 @@ FILLED = 32
 REGISTERS = (nn.Sigmoid, nn.SiLU, nn.ELU)
 """Layers whose function rounds differently on numbers that do not fill these registers."""
 
-LARGE = 2**17
-"""Number of a chain's parameters above which one model's backward pass is written out, because autograd would copy
-gradients twice."""
-
 
 class Chain(NamedTuple):
     """A model that is a chain: layers on images, a flattening, layers on vectors; either list may be empty."""
@@ -69,24 +56,8 @@ def stacked_forward(model: VectorModel) -> Forward:
     """Return the forward pass of several models like ``model``: hand-written for a chain, else by vmap."""
     chain = chain_of(model)
     if chain is None:
-        return _Vectorised(model)
-    return _SideBySide(model, chain)
-
-
-def outputs_and_backward(
-    forward: Forward, x: Tensor, inputs: Tensor, draws: Draws | None = None
-) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return detached ``(G, B, …)`` outputs, and a function that maps their gradient to the gradient of ``x (G, d)``.
-
-    A chain with a hand-written backward pass does not need autograd; the bits are the same.
-    """
-    if isinstance(forward, _SideBySide) and forward.writes_out(inputs):
-        kept = Kept()
-        outputs = WrittenOut.forward(kept, x.detach(), inputs, *forward.chain, forward.slots)
-        return outputs, lambda gradient: WrittenOut.backward(kept, gradient)[0]
-    point = x.detach().requires_grad_()
-    outputs = forward(point, inputs, draws)
-    return outputs.detach(), lambda gradient: torch.autograd.grad(outputs, point, gradient)[0]
+        return Vectorised(model)
+    return SideBySide(model, chain)
 
 
 def chain_of(model: VectorModel) -> Chain | None:
@@ -187,7 +158,7 @@ def _is_of_images(layer: nn.Module) -> bool:
     return type(layer) in (nn.GroupNorm, *POOLING, *ELEMENTWISE)
 
 
-class _Vectorised:
+class Vectorised:
     """The forward pass of any model that ``vmap`` supports; see :class:`Forward`."""
 
     def __init__(self, model: VectorModel) -> None:
@@ -206,19 +177,36 @@ class _Vectorised:
             return vmap(one)(x, inputs)
 
 
-class _SideBySide:
-    """The hand-written forward pass of several chains side by side; see :class:`Forward`."""
+class Alone:
+    """The forward pass of one model, as a stack of one whose bits are those of its module; see :class:`Forward`.
+
+    Args:
+        model: the model.
+        buffers: ``(b,)`` running statistics, or None; training mode writes into them.
+        train: whether BatchNorm and dropout act as in training.
+    """
+
+    def __init__(self, model: VectorModel, buffers: Tensor | None = None, *, train: bool = True) -> None:
+        self.model, self.buffers, self.train = model, buffers, train
+
+    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+        """Return ``(1, B, …)`` outputs."""
+        with draws or nullcontext():
+            inputs = self.model.laid_out(inputs.squeeze(0))
+            return self.model(x.squeeze(0), inputs, self.buffers, train=self.train).unsqueeze(0)
+
+
+class SideBySide:
+    """The forward pass of several chains side by side; see :class:`Forward`."""
 
     def __init__(self, model: VectorModel, chain: Chain) -> None:
-        self.chain = chain
-        self.slots = slots_of(model)
-        self.written_out = can_be_written_out(chain.images, chain.vectors)
+        self.model, self.chain = model, chain
+        slots = model.parameter_slots
+        self._sizes, self._shapes = [slot.stop - slot.start for slot in slots], [(-1, *slot.shape) for slot in slots]
 
     def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
         """Return ``(G, B, C)`` outputs."""
-        if self.writes_out(inputs):
-            return WrittenOut.apply(x, inputs, *self.chain, self.slots)
-        parts = iter(self.slots.of(x))
+        parts = iter(self.parts(x))
         if self.chain.images:
             h = images_of_all(inputs)
             for layer in self.chain.images:
@@ -226,9 +214,10 @@ class _SideBySide:
             inputs = vectors_of_each(h, len(x))
         return self.of_vectors(inputs.flatten(2), parts, draws)[-1]
 
-    def writes_out(self, inputs: Tensor) -> bool:
-        """Return whether a hand-written backward pass is used for these inputs."""
-        return self.written_out and not (inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type))
+    def parts(self, x: Tensor) -> list[Tensor]:
+        """Return the ``(G, …)`` parameters in the order of the layers, views of the ``(G, d)`` vectors."""
+        split = zip(x.split(self._sizes, 1), self._shapes, strict=True)
+        return [part.view(shape) for part, shape in split]
 
     def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
         """Apply the chain's layers on vectors to ``h``; return each linear layer's outputs, then the models' outputs.
@@ -246,28 +235,6 @@ class _SideBySide:
         return [*hidden, h]
 
 
-class OneByOne:
-    """One model's forward pass, bit-identical to its module's; large chains have a hand-written backward pass."""
-
-    def __init__(self, model: VectorModel) -> None:
-        chain = chain_of(model)
-        self.model, self.slots = model, slots_of(model)
-        written_out = chain is not None and model.num_parameters > LARGE and can_be_written_out(*chain)
-        self.chain = chain if written_out else None
-
-    def __call__(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False) -> Tensor:
-        """Return the outputs ``(n, …)`` of the model with parameters ``x``, as :class:`.VectorModel` does."""
-        if self.chain is None or inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type):
-            return self.model(x, inputs, buffers, train=train)
-        return OneWrittenOut.apply(x, inputs, *self.chain, self.slots)
-
-
-def slots_of(model: VectorModel) -> Slots:
-    """Return the sizes and shapes of a model's parameters, in their order in its vector."""
-    slots = model.parameter_slots
-    return Slots([slot.stop - slot.start for slot in slots], [(-1, *slot.shape) for slot in slots])
-
-
 def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[list[Tensor], Tensor]:
     """Return the linear layers' outputs, each ``(G, B, features)``, and the models' ``(G, B, C)`` outputs.
 
@@ -281,8 +248,8 @@ def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[l
     found = chain_of(model)
     if found is None:
         raise ValueError(f"{type(model.module).__name__} is no chain of layers on vectors")
-    chain = _SideBySide(model, found)
-    *hidden, outputs = chain.of_vectors(inputs.flatten(2), iter(chain.slots.of(x)))
+    chain = SideBySide(model, found)
+    *hidden, outputs = chain.of_vectors(inputs.flatten(2), iter(chain.parts(x)))
     return hidden, outputs
 
 
@@ -296,10 +263,7 @@ def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], cou
     """Apply ``count`` copies of ``layer``, each with its own parameters, to the activations of as many models."""
     weight, bias = own
     if type(layer) is nn.Linear and weight is not None:
-        if torch.is_autocast_enabled(h.device.type):  # or it would cast where the backward pass cannot see it
-            dtype = torch.get_autocast_dtype(h.device.type)
-            h, weight, bias = h.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
-        return _StackedLinear.apply(h, weight, bias)
+        return linear(h, weight, bias)
     if type(layer) is nn.Conv2d and weight is not None:
         bias, groups = None if bias is None else bias.flatten(), count * layer.groups
         return functional.conv2d(h, weight.flatten(0, 1), bias, layer.stride, layer.padding, layer.dilation, groups)
@@ -309,20 +273,20 @@ def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], cou
     return layer(h)
 
 
-class _StackedLinear(torch.autograd.Function):
-    """Autograd function of linear layers side by side, whose weight gradients need no transposed copy."""
+def images_of_all(inputs: Tensor) -> Tensor:
+    """Reorder ``(G, B, channels, height, width)`` images to ``(B, G · channels, height, width)``, channels last."""
+    return inputs.transpose(0, 1).flatten(1, 2).to(memory_format=torch.channels_last)
 
-    @staticmethod
-    def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
-        ctx.save_for_backward(h, weight)
-        return linear(h, weight, bias)
 
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Return the gradients with respect to all three inputs, given the ``(G, B, out)`` gradient of the outputs."""
-        h, weight = ctx.saved_tensors
-        wants_h, wants_weight, wants_bias = ctx.needs_input_grad
-        of_h = torch.bmm(gradient, weight) if wants_h else None
-        of_weight = torch.bmm(gradient.transpose(1, 2), h) if wants_weight else None
-        return of_h, of_weight, gradient.sum(1) if wants_bias else None
+def vectors_of_each(images: Tensor, count: int) -> Tensor:
+    """Reorder ``(B, G · channels, height, width)`` images to ``(G, B, channels · height · width)``."""
+    return images.unflatten(1, (count, -1)).transpose(0, 1).flatten(2)
+
+
+def linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Apply G linear layers to ``h (G, B, in)``, each with its own weights; return ``(G, B, out)``.
+
+    ``weight`` is ``(G, out, in)``; ``bias`` is ``(G, out)`` or None.
+    """
+    turned = weight.transpose(1, 2)
+    return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)

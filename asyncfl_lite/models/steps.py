@@ -1,7 +1,9 @@
-"""Optimisers that update a whole cohort: every row of a ``(G, d)`` matrix is one client's model.
+"""Steps of gradient descent: gradients of losses, and optimisers.
 
-Each row takes exactly the steps that ``torch.optim`` would take for this client alone (a test compares them), with a
-state that starts fresh for every job. The last rows may drop out, because a later call may pass fewer rows.
+Both work on one model, or on several side by side: every row of a ``(G, d)`` matrix is one client's or one server's
+model. Gradients are autograd's; what :mod:`.fast` has written out by hand is taken from there, with the same bits. Each
+row takes exactly the steps that ``torch.optim`` would take for this model alone (a test compares them), with a state
+that starts fresh for every job. The last rows may drop out, because a later call may pass fewer rows.
 """
 
 from __future__ import annotations
@@ -10,6 +12,46 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from asyncfl_lite.models import fast
+from asyncfl_lite.models.draws import Draws
+from asyncfl_lite.models.stacked import Forward
+
+
+def with_backward(forward: Forward) -> fast.WithBackward:
+    """Return a function like ``forward`` that returns detached outputs, and a function for the backward pass.
+
+    The second function maps the gradient of the ``(G, B, …)`` outputs to the gradient of the parameters ``(G, d)``.
+    """
+    if fast.ENABLED and (shortcut := fast.shortcut(forward)) is not None:
+        return shortcut
+
+    def by_autograd(x: Tensor, inputs: Tensor, draws: Draws | None = None) -> tuple[Tensor, fast.Backward]:
+        point = x.detach().requires_grad_()
+        outputs = forward(point, inputs, draws)
+        return outputs.detach(), lambda gradient: torch.autograd.grad(outputs, point, gradient)[0]
+
+    return by_autograd
+
+
+def losses_and_gradient(
+    loss: fast.Loss, weights: Tensor, predictions: Tensor, *compared: Tensor, wanted: bool = True
+) -> tuple[Tensor | None, Tensor]:
+    """Return the losses, and the gradient of their weighted sum with respect to ``predictions``.
+
+    Args:
+        loss: a function, a method, or a :class:`~functools.partial` of one with settings.
+        weights: the losses' weights, in the shape of the losses.
+        predictions: ``(…, C)``, detached from autograd's graph.
+        compared: the loss's other arguments.
+        wanted: whether the losses are needed; if not, None may be returned in their place.
+    """
+    if (gradient := fast.gradient_of(loss, weights, predictions, *compared)) is not None:
+        return loss(predictions, *compared) if wanted else None, gradient
+    leaf = predictions.detach().requires_grad_()
+    losses = loss(leaf, *compared)
+    return losses.detach(), torch.autograd.grad(losses, leaf, weights.to(losses))[0]
+
 
 Step = Callable[[Tensor, Tensor], None]
 """``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place, and may overwrite ``gradient``."""

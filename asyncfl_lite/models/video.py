@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import needs
 from asyncfl_lite.models.base import MODELS, ModelSpec
-from asyncfl_lite.models.frozen import hide_frozen
-from asyncfl_lite.models.resnet import Blocks, layout
+from asyncfl_lite.models.images import Blocks, layout
+from asyncfl_lite.models.vectors import hide_frozen
 
 
 @MODELS.register("resnet3d")

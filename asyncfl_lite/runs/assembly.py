@@ -19,12 +19,12 @@ from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.plugins import is_ours, on_copies
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import GlobalStates, no_global_draws, stream, untouched_generators
-from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
+from asyncfl_lite.clients.training import ClientData
 from asyncfl_lite.models.base import forward_flop, initial_model
+from asyncfl_lite.models.compute import Request
+from asyncfl_lite.models.images import begin_anew, only_tracks
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
-from asyncfl_lite.models.requests import Request
-from asyncfl_lite.models.tracker import begin_anew, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial import WeightsInitial

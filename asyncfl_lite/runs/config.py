@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PrivateAttr, SerializeAsAny, ValidationInfo, create_model, field_validator, model_validator
 
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.registry import Registry, Settings, nested
 from asyncfl_lite.runs.defaults import COMMON, defaults, flat, layers_of, without_replaced
 
 if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a setup
     from asyncfl_lite.algorithms import Algorithm
-    from asyncfl_lite.clients.local_training import LocalTraining
+    from asyncfl_lite.clients.training import LocalTraining
     from asyncfl_lite.simulator.scheduling import Scheduling
     from asyncfl_lite.simulator.selection import Selection
 
@@ -46,9 +46,8 @@ GROUPS = {
 NOT_IN_HASH: dict[str, Any] = {
     **dict.fromkeys(("checkpoint_every", "checkpoint_seconds", "device"), True),
     **dict.fromkeys(("task_settings", "delay_settings"), {"folder", "download"}),
-    "partition_settings": {"alpha"},
 }
-"""How a run is carried out and where data are stored, and α, which the configuration has once more.
+"""How a run is carried out and where data are stored.
 
 A device rounds differently, as another machine does; results name it.
 """
@@ -167,10 +166,6 @@ class Config(Settings):
     cohort: Literal["auto", "on", "off"] = Field(
         default="auto", description="train the jobs in flight in one computation"
     )
-    autocast: bool = Field(default=False, description="compute clients' forward passes in bfloat16 where that is safe")
-    channels_last: bool = Field(
-        default=False, description="keep images in the memory format channels_last when jobs train one by one"
-    )
     device: str = Field(default="cpu", description="torch device; auto means cuda if there is one, else cpu")
     threads: int = Field(
         default=1, ge=1, le=1024, description="number of CPU threads of torch; 1 is fastest for small models"
@@ -263,14 +258,9 @@ class Config(Settings):
                 f"selection: {self.selection!r} chooses a round at a time, so redispatch must be 'rounds', "
                 f"got {self.redispatch!r}"
             )
-        own_alpha = getattr(self.partition_settings, "alpha", None)
         if ("alpha" in type(self.partition_settings).model_fields) != (self.alpha is not None):
             does = "does not use" if self.alpha is not None else "needs"
             raise ValueError(f"alpha: partition {self.partition!r} {does} it, got {self.alpha}")
-        if own_alpha != self.alpha:
-            raise ValueError(
-                f"partition_settings.alpha: must be left out, or be {self.alpha:g} as alpha is, got {own_alpha:g}"
-            )
         return self
 
     @property
@@ -311,10 +301,8 @@ class Config(Settings):
         print("\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for name, value, origin in rows))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings as plain values for JSON and YAML; α appears once, as ``alpha``."""
-        values = self.model_dump(mode="json")
-        values["partition_settings"].pop("alpha", None)
-        return values
+        """Return the settings as plain values for JSON and YAML."""
+        return self.model_dump(mode="json")
 
     @property
     def hash(self) -> str:
@@ -352,7 +340,7 @@ class Config(Settings):
 
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
         """Make the settings of local training; ``algorithm`` may add to the objective and to the reports."""
-        from asyncfl_lite.clients.local_training import LocalTraining
+        from asyncfl_lite.clients.training import LocalTraining
 
         return LocalTraining(
             optimiser=self.client_optimizer,
@@ -362,8 +350,6 @@ class Config(Settings):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             clip=self.client_clip,
-            autocast=self.autocast,
-            channels_last=self.channels_last,
             lr_decay=self.client_lr_decay,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,
@@ -398,10 +384,12 @@ def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
         filled[group] = {**base.get(group, {}), **own} if of_the_defaults else dict(own)
     _share_tokenizer(filled)
     _fill_sizes(filled, given)
+    own = filled["partition_settings"]
+    if isinstance(own, dict) and "alpha" in own:
+        raise ConfigError(f"partition_settings.alpha: must be left out; give it as alpha, got {shown(own['alpha'])}")
     if "alpha" not in given:
-        written = _value_of(given.get("partition_settings"), "alpha")
         uses = "alpha" in registries()["partition"].get(filled["partition"]).model_fields
-        filled["alpha"] = None if not uses else filled["alpha"] if written is None else written
+        filled["alpha"] = getattr(own, "alpha", filled["alpha"]) if uses else None
     return filled
 
 

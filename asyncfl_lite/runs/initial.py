@@ -20,7 +20,7 @@ from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Registry, Settings, nested
 from asyncfl_lite.models.base import ModelSpec, initial_model
-from asyncfl_lite.models.frozen import frozen_parts
+from asyncfl_lite.models.vectors import frozen_parts
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights
 from asyncfl_lite.tasks import TASKS, Task, TaskSource
 

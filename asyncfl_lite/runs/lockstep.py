@@ -27,7 +27,7 @@ from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 from asyncfl_lite.base.files import as_path
 from asyncfl_lite.base.streams import told_of_draws
 from asyncfl_lite.clients.trainer import train_together
-from asyncfl_lite.models.requests import Request, fulfilled, fulfilled_now
+from asyncfl_lite.models.compute import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config
 from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config

@@ -20,7 +20,7 @@ from asyncfl_lite.base.devices import actual, check_device, torch_threads, usual
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
 from asyncfl_lite.base.streams import stream, told_of_draws
-from asyncfl_lite.models.requests import Request, fulfilled_now
+from asyncfl_lite.models.compute import Request, fulfilled_now
 from asyncfl_lite.models.weights import as_state
 from asyncfl_lite.runs.assembly import (
     as_config,

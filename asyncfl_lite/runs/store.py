@@ -46,7 +46,7 @@ from asyncfl_lite.base.files import cache_root, clear_parts, fingerprint, regula
 from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of
 from asyncfl_lite.runs.config import GROUPS, NOT_IN_HASH, Config, registries
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.data import stored
+from asyncfl_lite.tasks.arrays import stored
 
 MEANING = 2
 """Revision of the package's numbers as a whole, whatever the method or the task.
@@ -217,7 +217,7 @@ def changed_versions(then: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 CHECKPOINT = "checkpoint.pt"
 """Name of the checkpoint that a run saves in its folder; who has claimed this path has the folder."""
-CHECKPOINT_FORMAT = 11
+CHECKPOINT_FORMAT = 12
 HEAD = b"asyncfl_lite checkpoint "
 """First bytes of a checkpoint; its identity follows on the same line, as JSON."""
 LONGEST_HEAD = 2**14

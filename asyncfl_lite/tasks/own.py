@@ -1,9 +1,10 @@
-"""Users' own data as a task: the required format, and one-line errors for everything else."""
+"""Users' own data as one task: sets of samples joined, with the same classes, columns and scale in all of them."""
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,94 +13,156 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason, shown
 from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.tasks.classes import count_classes, names_of, numbered, say_what_nothing_trains
-from asyncfl_lite.tasks.inputs import check_columns, inputs_of, private
-from asyncfl_lite.tasks.labels import check_dense, is_missing
-from asyncfl_lite.tasks.samples import Samples
-from asyncfl_lite.tasks.scales import check_scales
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.arrays import Labels, Samples, check_columns, inputs_of, listed, owners_of, private, samples_of
 
 OWN = "own"
 """Name of the server's unlabelled inputs that come with users' own data."""
-USUAL_SETS = ("cross", "natural", "synthetic")
-"""Names of unlabelled sets that methods use by default on tasks with several kinds."""
 AUGMENTED = 6
 """Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 SEEN = 100
 """About the largest number of each owner's samples whose scale is looked at."""
+FACTOR = 10
+"""A set is on another scale if almost all its samples are this many times as large, or as small, as the usual ones."""
+LEAST = 16
+"""Smallest number of numbers by which a set's scale is judged; of samples, if columns are judged one by one."""
+LOOKED_AT = 200_000
+"""About the largest number of numbers that are looked at in all sets together, if :data:`LEAST` samples of each do not
+have more."""
+ALMOST_ALL = (0.1, 0.9)
+"""Quantiles between which most samples lie."""
 
 
-class Checked(NamedTuple):
-    """Users' own data, checked and ready for training.
+def by_client(
+    clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], test: Sequence[Any] | None
+) -> tuple[tuple[str, ...], list[Samples], list[Samples], np.ndarray, np.ndarray | None]:
+    """Check the data of each client, in its name.
 
-    Attributes:
-        train, test: inputs ``(n, …)``, float32 or int64, and labels ``(n,)`` int64.
-        num_classes: number of classes C.
-        class_names: C names, or none.
-        vocabulary: number of tokens; None unless inputs are token ids.
+    Args:
+        clients: ``(inputs, labels)`` or ``(inputs, labels, test_inputs, test_labels)`` of each client, perhaps by name.
+        test: ``(inputs, labels)`` that belong to no client, or None.
+
+    Returns:
+        The clients' names, the training and the test sets, and the ``(n,)`` and ``(m,)`` int64 index of each training
+        and test sample's client. A test sample that belongs to no client has -1; if all are so, the latter is None.
+
+    Raises:
+        DataError: when a client's data do not fit (the message names the client), or there is nothing to test on.
     """
+    given = list(clients.items() if isinstance(clients, Mapping) else enumerate(clients))
+    if not given:
+        raise DataError("clients: must be the data of at least one client, got none")
+    names = tuple(str(name) for name, _ in given)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"clients: must have names that differ as words, got {twice[0]!r} twice")
+    training: list[Samples] = []
+    testing, tested = [], []
+    for index, (name, (_, parts)) in enumerate(zip(names, given, strict=True)):
+        whose = f"client {name!r}"
+        _check_parts(whose, parts, (2, 4))
+        training.append(samples_of(f"{whose}, ", parts[0], parts[1], training[0] if training else None))
+        if len(parts) == 4:
+            testing.append(samples_of(f"{whose}, test_", parts[2], parts[3], training[0]))
+            tested.append(index)
+    if test is not None:
+        _check_parts("test", test, (2,))
+        testing.append(samples_of("test, ", test[0], test[1], training[0]))
+        tested.append(-1)
+    if not testing:
+        raise DataError(
+            "test: nothing to test on; give test=(inputs, labels), or some clients (inputs, labels, test_inputs, "
+            "test_labels)"
+        )
+    test_owners = _repeated(tested, testing) if tested != [-1] else None
+    return names, training, testing, _repeated(range(len(names)), training), test_owners
 
-    train: tuple[Tensor, Tensor]
-    test: tuple[Tensor, Tensor]
-    num_classes: int
-    class_names: tuple[str, ...]
-    vocabulary: int | None
+
+def _check_parts(whose: str, parts: Any, lengths: tuple[int, ...]) -> None:
+    allowed = "(inputs, labels)" + " or (inputs, labels, test_inputs, test_labels)" * (4 in lengths)
+    if not isinstance(parts, tuple | list) or len(parts) not in lengths:
+        found = f"{len(parts)} parts" if isinstance(parts, tuple | list) else shown(type(parts).__name__)
+        raise DataError(f"{whose}: must be {allowed}, got {found}")
 
 
-def checked(
+def _repeated(indices: Sequence[int], parts: Sequence[Samples]) -> np.ndarray:
+    """Return each set's index, once for each of its samples."""
+    return np.repeat(np.array(indices, dtype=np.int64), [len(part.labels.numbers) for part in parts])
+
+
+def fields_of(
     training: Sequence[Samples],
     testing: Sequence[Samples],
+    *,
+    unlabelled: Any = None,
+    owners: Any = None,
     num_classes: int | None = None,
     class_names: Sequence[str] = (),
     vocabulary: int | None = None,
-) -> Checked:
-    """Compare all sets, and join them to tensors that can be trained on; the user's own tensors stay as they are.
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
+) -> dict[str, Any]:
+    """Compare all sets of samples, and return the fields of their task; the user's own tensors stay as they are.
+
+    Args:
+        training, testing: the sets, which :meth:`~asyncfl_lite.tasks.task.Task.from_clients` has several of.
+        unlabelled, owners, num_classes, class_names, vocabulary, augment: as in
+            :meth:`~asyncfl_lite.tasks.task.Task.from_tensors`.
 
     Raises:
         DataError: when the sets do not fit together; the message names the set and, if possible, says what to write.
     """
     sets = [*training, *testing]
+    first = training[0]
     for one in sets:
         count, answers = len(one.inputs), len(one.labels.numbers)
         if count != answers or (not count and len(sets) == 2):
             raise DataError(
                 f"{one.named('inputs')}: must be as many as labels and at least 1, got {count} and {answers}"
             )
-        if one.columns != training[0].columns:
-            check_columns(one.named("inputs"), one.columns, training[0].columns, one.columns)
-        _check_like(one.named("inputs"), one.inputs, training[0].named("inputs"), training[0].inputs)
+        if one.columns != first.columns:
+            check_columns(one.named("inputs"), one.columns, first.columns, one.columns)
+        _check_like(one.named("inputs"), one.inputs, first.named("inputs"), first.inputs)
     for name, some in (("clients", training), ("test", testing)):
         if not any(len(one.inputs) for one in some):
             raise DataError(f"{name}: must have at least 1 sample, got none")
-    numbers, names = numbered(training, testing, names_of(class_names))
+    numbers, names = _numbered(training, testing, _names_of(class_names))
     known = list(zip((one.named("labels") for one in sets), numbers, strict=True))
-    count = count_classes(known, num_classes, names)
-    check_scales([(one.named("inputs"), one.inputs) for one in sets], training[0].columns)
+    count = _count_classes(known, num_classes, names)
+    _check_scales([(one.named("inputs"), one.inputs) for one in sets], first.columns)
     labels, test_labels = (
         torch.from_numpy(np.concatenate(some)) for some in (numbers[: len(training)], numbers[len(training) :])
     )
-    say_what_nothing_trains(labels, test_labels, names)
-    inputs, test_inputs = (joined([one.inputs for one in some], some[0].is_fresh) for some in (training, testing))
+    _warn_of_untrained_classes(labels, test_labels, names)
+    inputs, test_inputs = (_joined([one.inputs for one in some], some[0].is_fresh) for some in (training, testing))
     tokens = None if inputs.is_floating_point() else _count_tokens(inputs, test_inputs, vocabulary)
-    return Checked((inputs, labels), (test_inputs, test_labels), count, names, tokens)
+    if owners is not None:
+        owners = _numbered_owners(owners, inputs, compare=len(training) == 1)
+    check_augment(augment, inputs)
+    sets_of_the_server = {} if unlabelled is None else {OWN: _server_set(unlabelled, inputs, first.columns, tokens)}
+    return {
+        "inputs": inputs,
+        "labels": labels,
+        "test_inputs": test_inputs,
+        "test_labels": test_labels,
+        "num_classes": count,
+        "unlabelled": sets_of_the_server,
+        "owners": owners,
+        "vocabulary": tokens,
+        "class_names": names,
+        "augment": augment,
+    }
 
 
-def joined(inputs: Sequence[Tensor], is_fresh: bool = False) -> Tensor:
-    """Return checked inputs in one tensor, float32 or int64, in memory that nobody else holds.
+def _joined(inputs: Sequence[Tensor], is_fresh: bool) -> Tensor:
+    """Return ``(n, …)`` inputs of several sets in one tensor, float32 or int64, in memory that nobody else holds.
 
-    This is the only copy that is made of them, and the one in which their numbers change their type.
-
-    Args:
-        inputs: ``(n, …)`` inputs of each set.
-        is_fresh: whether nobody else holds their memory, so that a single one needs no copy.
+    This is the only copy that is made of them; a single set in memory that ``is_fresh`` needs none.
     """
     first = inputs[0]
     kind = torch.float32 if first.is_floating_point() else torch.int64
     if len(inputs) == 1 and is_fresh:
         return first.to(kind).contiguous()
     whole = torch.empty(sum(map(len, inputs)), *first.shape[1:], dtype=kind)
-    for place, some in zip(whole.split([len(some) for some in inputs]), inputs, strict=True):
-        place.copy_(some)
+    for part, some in zip(whole.split([len(some) for some in inputs]), inputs, strict=True):
+        part.copy_(some)
     return whole
 
 
@@ -127,47 +190,17 @@ def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int
     return int(given or highest + 1)
 
 
-def numbered_owners(owners: Any, inputs: Tensor, compare: bool = True) -> np.ndarray | None:
-    """Return the ``(n,)`` owners of samples as numbers, even if they are words; None if there are no owners.
-
-    Args:
-        owners: the owners.
-        inputs: ``(n, …)`` the samples' inputs.
-        compare: whether to compare the scales of the owners' inputs.
-
-    Raises:
-        DataError: when there is not one owner for each of the inputs, or an owner's inputs are on another scale.
-    """
-    if owners is None:
-        return None
-    numbers, words = _as_numbers(owners, len(inputs))
+def _numbered_owners(owners: Any, inputs: Tensor, compare: bool) -> np.ndarray:
+    """Return the ``(n,)`` owners of samples as numbers, even if they are words; perhaps compare their scales."""
+    given = owners_of(owners, len(inputs))
+    numbers = np.unique(given, return_inverse=True)[1].astype(np.int64) if given.dtype.kind == "U" else given.copy()
     if not compare or not inputs.is_floating_point():
         return numbers
     order = np.argsort(numbers, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
     some = [rows[:: max(1, len(rows) // SEEN)] for rows in groups]
-    check_scales([(f"inputs of owner {words[rows[0]]!r}", inputs[torch.from_numpy(rows)]) for rows in some])
+    _check_scales([(f"inputs of owner {given[rows[0]].item()!r}", inputs[torch.from_numpy(rows)]) for rows in some])
     return numbers
-
-
-def _as_numbers(owners: Any, count: int) -> tuple[np.ndarray, list[Any]]:
-    """Return owners as numbers, and as they were given."""
-    check_dense("owners", owners)
-    given = np.asarray(owners.tolist() if isinstance(owners, Tensor) else owners)
-    if given.shape != (count,):
-        raise DataError(f"owners: one for each of the {count} samples is needed, got shape {given.shape}")
-    values = given.tolist() if isinstance(owners, np.ndarray | Tensor) else list(owners)
-    odd = [value for value in values if is_missing(value)]
-    words = [value for value in values if isinstance(value, str)]
-    if odd or (words and len(words) < count):
-        odd += [value for value in values if not isinstance(value, str)]
-        raise DataError(f"owners: must be all numbers or all words, one for each sample, got {shown(odd[0])} too")
-    if words:
-        return np.unique(given.astype(str), return_inverse=True)[1].astype(np.int64), values
-    given = np.asarray(given.tolist()) if given.dtype == object else given
-    if given.dtype.kind not in "iufb" or not np.isfinite(given).all():
-        raise DataError(f"owners: must be finite numbers or words, one for each sample, got {given.dtype}")
-    return given.copy(), values
 
 
 def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
@@ -198,32 +231,238 @@ def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, i
         raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
 
 
-def first_of(unlabelled: Any, name: str, like: Samples, data: Checked) -> UnlabelledSet:
-    """Return an unlabelled set that draws from ``unlabelled``, each input at most once.
+def _server_set(
+    unlabelled: Any, inputs: Tensor, columns: tuple[Hashable, ...], vocabulary: int | None
+) -> Callable[[int, np.random.Generator], Tensor]:
+    """Return an unlabelled set that draws from the user's ``(u, …)`` inputs, each at most once.
 
-    Args:
-        unlabelled: ``(u, …)`` inputs.
-        name: name of the set.
-        like: training samples, whose columns the inputs must have.
-        data: the task's data.
-
-    Raises:
-        DataError: when the inputs are not as those of the training samples.
+    They must be like the training samples, whose inputs, columns and vocabulary are given.
     """
     unlabelled, is_private = private(unlabelled)
-    tensor, columns = inputs_of("unlabelled", unlabelled, like.columns)
-    _check_like("unlabelled", tensor, "inputs", data.train[0])
-    if data.vocabulary is not None and tensor.numel() and tensor.max() >= data.vocabulary:
-        raise DataError(f"unlabelled: must be token ids below {data.vocabulary}, got {int(tensor.max())}")
-    check_scales([("inputs", data.train[0]), ("unlabelled", tensor)], columns)
-    inputs = joined([tensor], is_private or bool(columns))
+    tensor, columns = inputs_of("unlabelled", unlabelled, columns)
+    _check_like("unlabelled", tensor, "inputs", inputs)
+    if vocabulary is not None and tensor.numel() and tensor.max() >= vocabulary:
+        raise DataError(f"unlabelled: must be token ids below {vocabulary}, got {int(tensor.max())}")
+    _check_scales([("inputs", inputs), ("unlabelled", tensor)], columns)
+    whole = _joined([tensor], is_private or bool(columns))
 
     def draw(count: int, rng: np.random.Generator) -> Tensor:
-        if count > len(inputs):
+        if count > len(whole):
             warnings.warn(
-                f"distill_samples: the set {name!r} has {len(inputs)}, which are all used in place of {count}",
+                f"distill_samples: the set {OWN!r} has {len(whole)}, which are all used in place of {count}",
                 stacklevel=2,
             )
-        return inputs[torch.from_numpy(rng.permutation(len(inputs))[:count])]
+        return whole[torch.from_numpy(rng.permutation(len(whole))[:count])]
 
     return draw
+
+
+def _names_of(given: Any) -> tuple[str, ...]:
+    """Return the class names that a user gives, in the order of the classes."""
+    if given is None:
+        return ()
+    if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
+        raise DataError(f"class_names: must be a list of names, in the order of the classes, got {shown(given)}")
+    names = tuple(str(name) for name in given)
+    if len(set(names)) < len(names):
+        raise DataError(f"class_names: must differ from each other, got {listed(names)}")
+    return names
+
+
+def _numbered(
+    training: Sequence[Samples], testing: Sequence[Samples], given: tuple[str, ...]
+) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """Number the classes of all sets alike, by their names where they have some.
+
+    ``given`` are the classes' names as the user gives them, in order; or none. The result holds the int64 labels of
+    each set, training sets first, and the classes' names.
+    """
+    sets = [*training, *testing]
+    named = [one for one in sets if one.labels.classes]
+    if not named:
+        return [one.labels.numbers for one in sets], given
+    for index, one in enumerate(sets):
+        if not one.labels.classes:
+            sets[index] = _named_like(one, named)
+    known, first, whose = sets[: len(training)], named[0].labels, "class_names"
+    are_renamed = len(given) == len(first.classes) and not set(given) & set(first.classes)
+    if first.declared and all(one.labels.classes == first.classes for one in named) and (are_renamed or not given):
+        return [one.labels.numbers for one in sets], given or first.classes
+    names = given
+    if not given and all(one.labels.declared for one in known):
+        names = tuple(dict.fromkeys(name for one in known for name in one.labels.classes))
+        whose = "the training set's classes"
+    elif not given:
+        names = tuple(sorted({name for one in named for name in one.labels.classes}))
+    if not given:
+        _check_alike(named, names)
+    return [_by_name(one, names, whose) for one in sets], names
+
+
+def _by_name(one: Samples, names: tuple[str, ...], whose: str) -> np.ndarray:
+    """Return a set's labels as indices in ``names``."""
+    numbers, classes, *_ = one.labels
+    if classes == names:
+        return numbers
+    if len(set(classes)) < len(classes):
+        raise DataError(f"{one.named('labels')}: must have classes of different names, got {listed(sorted(classes))}")
+    index = {name: number for number, name in enumerate(names)}
+    if unknown := [classes[number] for number in np.unique(numbers) if classes[number] not in index]:
+        raise DataError(f"{one.named('labels')}: must be of {whose} {listed(names)}, got {shown(unknown[0])}")
+    return np.array([index.get(name, -1) for name in classes], np.int64)[numbers]
+
+
+def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
+    """Return a set whose labels are numbers without names, with the names of the other sets' classes."""
+    mine, other = one.named("labels"), named[0].named("labels")
+    numbers, classes = one.labels.numbers, named[0].labels.classes
+    if not len(numbers):
+        return one._replace(labels=Labels(numbers, classes, declared=True))
+    if words := [each for each in named if each.labels.are_words]:
+        found = f"words such as {shown(words[0].labels.classes[0])}"
+        raise DataError(f"{words[0].named('labels')}: must be a tensor or an array of numbers like {mine}, got {found}")
+    if not 0 <= numbers.min() <= numbers.max() < len(classes):
+        raise DataError(
+            f"{mine}: must be 0 to {len(classes) - 1}, as {other} have {len(classes)} classes, got {numbers.min()} to "
+            f"{numbers.max()}"
+        )
+    warnings.warn(
+        f"{mine}: come without names of classes, so 0, 1, … are taken as {listed(classes)} of {other}", stacklevel=5
+    )
+    return one._replace(labels=Labels(numbers, classes, declared=True))
+
+
+def _check_alike(named: Sequence[Samples], names: Sequence[str]) -> None:
+    """Refuse names that differ only in case, blanks or how letters are encoded, or are one number (1, 1.0)."""
+    met: dict[object, str] = {}
+    for name in names:
+        other = met.setdefault(_key(name), name)
+        if other != name:
+            one, two = (next(o.named("labels") for o in named if word in o.labels.classes) for word in (name, other))
+            told = f"{shown(name)} and {shown(other)} of {two}"
+            raise DataError(f"{one}: {told} are nearly the same; write them alike, or give both in class_names")
+
+
+def _key(name: str) -> object:
+    try:
+        return float(name)
+    except ValueError:
+        return unicodedata.normalize("NFKC", name).strip().casefold()
+
+
+def _count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, names: tuple[str, ...]) -> int:
+    """Return the number of classes: as given, or from the names, or from the labels, which must not skip any."""
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1):
+        raise DataError(f"num_classes: must be a whole number of at least 1, got {shown(given)}")
+    if given is not None and names and given != len(names):
+        raise DataError(f"class_names: must be {given}, one for each of num_classes, got {len(names)}")
+    spans = [(name, int(labels.min()), int(labels.max())) for name, labels in sets if len(labels)]
+    least, lowest, _ = min(spans, key=lambda span: span[1])
+    most, _, highest = max(spans, key=lambda span: span[2])
+    count = int(given or len(names)) or None
+    number_them = "number them: np.unique(labels, return_inverse=True)[1], of training and test labels together"
+    if lowest < 0 or (count is None and lowest > 0):
+        raise DataError(f"{least}: must be numbered from 0, got {lowest} to {highest}; {number_them}")
+    if count is not None and highest >= count:
+        raise DataError(f"{most}: must be 0 to {count - 1} with {count} classes, got {highest}")
+    found = len(np.unique(np.concatenate([labels for _, labels in sets])))
+    if count is None and found <= highest:
+        raise DataError(
+            f"labels: {highest + 1 - found} of the classes 0 to {highest} do not occur; say that they are classes, "
+            f"num_classes={highest + 1}, or {number_them}"
+        )
+    if count is None:
+        _check_first(sets, highest)
+    return count or highest + 1
+
+
+def _check_first(sets: Sequence[tuple[str, np.ndarray]], highest: int) -> None:
+    """Raise an error if some sets count the classes from 1 while the others count them from 0."""
+    occurring = [(name, set(np.unique(labels).tolist())) for name, labels in sets]
+    from_one = [name for name, found in occurring if found == set(range(1, highest + 1))]
+    others = [found for _, found in occurring if found and found != set(range(1, highest + 1))]
+    if from_one and highest >= min(3, len(sets)) and set().union(*others) == set(range(highest)):
+        raise DataError(
+            f"{from_one[0]}: must be numbered as the others, got 1 to {highest} where these are 0 to {highest - 1}; "
+            f"subtract 1, or give num_classes={highest + 1}"
+        )
+
+
+def _warn_of_untrained_classes(labels: Tensor, test_labels: Tensor, names: tuple[str, ...]) -> None:
+    """Warn of classes in the test set without training samples, which a model can only guess."""
+    only_tested = sorted(set(test_labels.tolist()) - set(labels.tolist()))
+    if only_tested:
+        told = listed([names[label] if names else str(label) for label in only_tested])
+        count = int(torch.isin(test_labels, torch.tensor(only_tested)).sum())
+        warnings.warn(
+            f"test_labels: {count} of {len(test_labels)} are of classes that no training label has ({told}); "
+            "nothing is learned of these, so accuracy is lower by them",
+            stacklevel=4,
+        )
+
+
+def _check_scales(sets: Sequence[tuple[str, Tensor]], columns: Sequence[Hashable] = ()) -> None:
+    """Compare the scales of sets of ``(n, …)`` inputs, such as those of each client; token ids are not compared.
+
+    A set whose samples almost all are at least :data:`FACTOR` times as large as those of the usual set is refused,
+    and so is one whose samples are that small. If this holds only for one column of several, a warning says so,
+    because clients may differ in one respect. A warning names sets whose inputs are all the same number.
+    """
+    real = [(name, inputs) for name, inputs in sets if inputs.is_floating_point() and inputs.numel() >= LEAST]
+    known = [_scale(name, inputs, LOOKED_AT // len(real)) for name, inputs in real]
+    if len(known) < 2:
+        return
+    for row, _, usual in _odd([one.samples for one in known])[:1]:
+        one, other = known[row], known[usual]
+        raise DataError(
+            f"{one.name}: go from {_span(one.inputs)}, and {other.name} from {_span(other.inputs)}; bring all of them "
+            "to one scale"
+        )
+    several = [one for one in known if one.columns is not None]
+    if odd := _odd([one.columns for one in several if one.columns is not None]):
+        row, column, usual = odd[0]
+        one, other = several[row], several[usual]
+        which = columns[column] if columns else column
+        spans = f"{_span(one.inputs[:, column])}, and that of {other.name} from {_span(other.inputs[:, column])}"
+        more = f" ({len(odd) - 1} more are like this)" * (len(odd) > 1)
+        warnings.warn(
+            f"{one.name}: column {which!r} goes from {spans}; if the units differ, convert them{more}", stacklevel=4
+        )
+    constant = [one.name for one in known if np.ptp(one.samples) == 0 and torch.equal(*one.inputs.aminmax())]
+    if constant and len(constant) < len(known):
+        told = ", ".join(constant[:3])
+        warnings.warn(f"{told}: all numbers are the same, so nothing can be learned of them", stacklevel=4)
+
+
+class _Scale(NamedTuple):
+    name: str
+    inputs: Tensor
+    samples: np.ndarray
+    """``(2, 1)`` quantiles of the samples' largest absolute values."""
+    columns: np.ndarray | None
+    """``(2, columns)`` quantiles of the absolute values in each column; None for other shapes and few samples."""
+
+
+def _scale(name: str, inputs: Tensor, most: int) -> _Scale:
+    """Return how large a set's inputs are, from about ``most`` numbers of evenly chosen samples."""
+    rows = max(LEAST, most // inputs[0].numel())
+    few = inputs[:: max(1, len(inputs) // rows)].flatten(1).abs().float().numpy()
+    samples = np.quantile(few.max(1, keepdims=True), ALMOST_ALL, axis=0)
+    by_column = inputs.dim() == 2 and inputs.shape[1] > 1 and len(few) >= LEAST
+    return _Scale(name, inputs, samples, np.quantile(few, ALMOST_ALL, axis=0) if by_column else None)
+
+
+def _odd(sizes: Sequence[np.ndarray]) -> list[tuple[int, int, int]]:
+    """Return index of set, column and index of the usual set wherever a column of a set is on another scale."""
+    if len(sizes) < 2:
+        return []
+    low, high = np.stack(sizes, axis=1)  # (sets, columns) each
+    usual = np.argsort(high, axis=0, kind="stable")[(len(sizes) - 1) // 2]
+    usual_low, usual_high = (np.take_along_axis(one, usual[None], axis=0) for one in (low, high))
+    odd = (low > FACTOR * usual_high) | ((FACTOR * high < usual_low) & (high > 0))
+    return [(int(row), int(column), int(usual[column])) for row, column in np.argwhere(odd & (usual_low > 0))]
+
+
+def _span(inputs: Tensor) -> str:
+    low, high = inputs.aminmax()
+    return f"{float(low):.4g} to {float(high):.4g}"

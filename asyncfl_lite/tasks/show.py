@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,10 +16,10 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from asyncfl_lite.base.style import NEUTRAL, use_style
-from asyncfl_lite.tasks.data import TaskData
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import balanced
+from asyncfl_lite.tasks.arrays import balanced
 
+Task = Any
+"""A task; its class imports this module."""
 Parts = Sequence[np.ndarray]
 """Client -> ``(n_i,)`` indices of its samples in the task's training set."""
 
@@ -26,13 +27,7 @@ COLUMNS = 5
 """Images per row of the figure."""
 
 
-def title(task: TaskData) -> str:
-    """Return a task's display title, with the data set that it stands in for, if any."""
-    name = getattr(TASKS.get(task.name), "title", task.name) if task.name in TASKS else task.name
-    return f"{name}, stand-in for {task.stands_in_for}" if task.stands_in_for else name
-
-
-def describe(task: TaskData, parts: Parts | None = None) -> str:
+def describe(task: Task, parts: Parts | None = None) -> str:
     """Describe a task, one fact per line: sizes, shapes, classes, metric, source, licence.
 
     Args:
@@ -59,10 +54,10 @@ def describe(task: TaskData, parts: Parts | None = None) -> str:
     }
     told = [(key, textwrap.wrap(value, 96)) for key, value in facts.items() if value]
     lines = [f"  {key if not more else '':<11} {line}" for key, value in told for more, line in enumerate(value)]
-    return "\n".join([title(task), *lines])
+    return "\n".join([task.title, *lines])
 
 
-def _labels_in_words(task: TaskData) -> str:
+def _labels_in_words(task: Task) -> str:
     """Describe the number of classes, with the names of the first ten."""
     if task.labels.dim() > 1:
         return f"{task.num_classes:,} classes at each position"
@@ -77,7 +72,7 @@ def _spread(sizes: np.ndarray, of: str) -> str:
     return f"{len(sizes):,} {of} with {each}"
 
 
-def _clients_in_words(task: TaskData, parts: Parts) -> str:
+def _clients_in_words(task: Task, parts: Parts) -> str:
     """Describe the number of clients, and how many samples and classes they hold."""
     sizes, counts = np.array([len(part) for part in parts]), label_histogram(task, parts)
     told = _spread(sizes, "clients")
@@ -88,7 +83,7 @@ def _clients_in_words(task: TaskData, parts: Parts) -> str:
     return f"{told}, of {span} {'classes' if task.labels.dim() == 1 else 'kinds'}"
 
 
-def label_histogram(task: TaskData, parts: Parts) -> np.ndarray | None:
+def label_histogram(task: Task, parts: Parts) -> np.ndarray | None:
     """Count each client's samples by class, ``(N, C)``, or by kind if a sample has many labels.
 
     The result is None if samples have neither a single label nor a kind.
@@ -100,7 +95,7 @@ def label_histogram(task: TaskData, parts: Parts) -> np.ndarray | None:
     return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
 
 
-def show(task: TaskData, parts: Parts | None = None) -> Figure:
+def show(task: Task, parts: Parts | None = None) -> Figure:
     """Draw examples of a task with their labels, and the clients' label histogram.
 
     Images are drawn as a grid, each clip ``(C, T, height, width)`` as a strip of frames, token ids as a table of
@@ -112,7 +107,7 @@ def show(task: TaskData, parts: Parts | None = None) -> Figure:
     """
     use_style()
     figure = plt.figure(figsize=(7.0 if parts is None else 12.0, 4.6), layout="constrained")
-    figure.suptitle(title(task), x=0.01, ha="left", fontsize=12)
+    figure.suptitle(task.title, x=0.01, ha="left", fontsize=12)
     if parts is None:
         _draw_examples(task, figure)
     else:
@@ -123,7 +118,7 @@ def show(task: TaskData, parts: Parts | None = None) -> Figure:
     return figure
 
 
-def _draw_examples(task: TaskData, figure: Figure | SubFigure) -> None:
+def _draw_examples(task: Task, figure: Figure | SubFigure) -> None:
     """Draw some training samples, in a way that fits their shape."""
     if not task.inputs.is_floating_point() and task.inputs.dtype != torch.uint8:
         _draw_texts(task, _examples(task, 8), figure.subplots())
@@ -135,7 +130,7 @@ def _draw_examples(task: TaskData, figure: Figure | SubFigure) -> None:
         _draw_rows(task, _examples(task, 20), figure.subplots())
 
 
-def _examples(task: TaskData, count: int) -> list[int]:
+def _examples(task: Task, count: int) -> list[int]:
     """Return the indices of example samples from as many classes as possible, in order of class."""
     own, labels = task.own_places, task.samples[1].cpu().numpy()
     count = min(count, len(own))
@@ -145,7 +140,7 @@ def _examples(task: TaskData, count: int) -> list[int]:
     return own[chosen[np.argsort(labels[chosen], kind="stable")]].tolist()
 
 
-def _named(task: TaskData, place: int) -> str:
+def _named(task: Task, place: int) -> str:
     """Return the name of a sample's label; it is empty if the sample has several labels."""
     if task.labels.dim() > 1:
         return ""
@@ -161,7 +156,7 @@ def _seen(inputs: Tensor) -> np.ndarray:
     return stretched.movedim(0, -1).numpy()
 
 
-def _draw_images(task: TaskData, places: list[int], figure: Figure | SubFigure) -> None:
+def _draw_images(task: Task, places: list[int], figure: Figure | SubFigure) -> None:
     grid = np.atleast_1d(figure.subplots(-(-len(places) // COLUMNS), COLUMNS)).ravel()
     for axes in grid:
         axes.set_axis_off()
@@ -170,7 +165,7 @@ def _draw_images(task: TaskData, places: list[int], figure: Figure | SubFigure) 
         axes.set_title(_named(task, place), fontsize=9, loc="center", pad=2)
 
 
-def _draw_clips(task: TaskData, places: list[int], figure: Figure | SubFigure) -> None:
+def _draw_clips(task: Task, places: list[int], figure: Figure | SubFigure) -> None:
     rows = np.atleast_1d(figure.subplots(len(places), 1))
     clips = _seen(task.inputs[places])
     shown = np.unique(np.linspace(0, clips.shape[1] - 1, min(8, clips.shape[1])).round().astype(int))
@@ -182,7 +177,7 @@ def _draw_clips(task: TaskData, places: list[int], figure: Figure | SubFigure) -
         axes.set_title(_named(task, place), fontsize=9, pad=2)
 
 
-def _draw_texts(task: TaskData, places: list[int], axes: Axes) -> None:
+def _draw_texts(task: Task, places: list[int], axes: Axes) -> None:
     decode = getattr(task, "decode", None) or (lambda row: " ".join(str(token) for token in row.tolist()))
     axes.set(xlim=(0, 1), ylim=(len(places), -0.5))
     axes.set_axis_off()
@@ -195,7 +190,7 @@ def _draw_texts(task: TaskData, places: list[int], axes: Axes) -> None:
         axes.text(0.22 if label else 0.0, row, text, fontsize=8, va="center")
 
 
-def _draw_rows(task: TaskData, places: list[int], axes: Axes) -> None:
+def _draw_rows(task: Task, places: list[int], axes: Axes) -> None:
     values = task.inputs[places].detach().float().cpu().flatten(1).numpy()
     axes.imshow(values, aspect="auto", cmap="viridis", interpolation="nearest")
     axes.set_yticks(range(len(places)), [_named(task, place) for place in places], fontsize=8)
@@ -203,7 +198,7 @@ def _draw_rows(task: TaskData, places: list[int], axes: Axes) -> None:
     axes.grid(False)
 
 
-def _draw_histogram(task: TaskData, parts: Parts, axes: Axes) -> None:
+def _draw_histogram(task: Task, parts: Parts, axes: Axes) -> None:
     """Draw the number of samples per client and class (or kind), or in total if samples have neither."""
     counts = label_histogram(task, parts)
     if counts is None:

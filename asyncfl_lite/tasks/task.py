@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,20 +16,29 @@ from torch.nn import functional
 
 from asyncfl_lite.base.errors import ConfigError, DataError, needs, reason, unknown_name
 from asyncfl_lite.base.plugins import on_copies
-from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.loss_gradients import cross_entropy_gradient, has_gradient
+from asyncfl_lite.models.fast import cross_entropy_gradient, has_gradient
 from asyncfl_lite.models.vectors import batch_sizes
-from asyncfl_lite.tasks.made import OwnTask
-from asyncfl_lite.tasks.own import OWN, USUAL_SETS
+from asyncfl_lite.tasks.arrays import check_rows, samples_of
+from asyncfl_lite.tasks.datasets import Named, read
+from asyncfl_lite.tasks.own import OWN, by_client, fields_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TASKS: Registry[Settings] = Registry("task")
+"""Name -> the settings of a task, which load it (:class:`TaskSource`)."""
+
+UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
+"""A function ``(count, rng) -> (count, …)`` that draws inputs like the task's own."""
+USUAL_SETS = ("cross", "natural", "synthetic")
+"""Names of unlabelled sets that methods use by default on tasks with several kinds."""
+
 
 @dataclass(frozen=True)
-class Task(OwnTask):
+class Task:
     """A task in which each sample has one class; subclasses score other kinds of labels.
 
     Regression and several labels per sample are not supported. The losses and the scores of a user's own subclass are
@@ -51,7 +60,7 @@ class Task(OwnTask):
         stands_in_for: the data set that the task replaces; empty for a real benchmark.
         metric: name of the task's metric, for example ``accuracy`` or ``perplexity``.
         augment: function ``(inputs, torch.Generator) -> inputs`` for training batches, or None.
-        clients: names of the clients that the data came with (see :meth:`~.OwnTask.from_clients`); client i is owner i.
+        clients: names of the clients that the data came with (see :meth:`from_clients`); client i is owner i.
             Empty if a partition deals the samples out.
         test_owners: ``(m,)`` int64 the client of each test sample, or None.
         places: ``(k,)`` int64 indices of the training samples that are dealt out, if ``inputs`` hold other runs'
@@ -66,6 +75,180 @@ class Task(OwnTask):
     >>> task
     Task('line', 4 training and 4 test samples of (1,) float32, 2 classes)
     """
+
+    name: str
+    inputs: Tensor
+    labels: Tensor
+    test_inputs: Tensor
+    test_labels: Tensor
+    num_classes: int
+    source: str = "given by the user"
+    unlabelled: Mapping[str, UnlabelledSet] = field(default_factory=dict)
+    owners: np.ndarray | None = None
+    kinds: np.ndarray | None = None
+    vocabulary: int | None = None
+    class_names: tuple[str, ...] = ()
+    licence: str = "not stated"
+    stands_in_for: str = ""
+    metric: str = "accuracy"
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
+    clients: tuple[str, ...] = ()
+    test_owners: np.ndarray | None = None
+    places: np.ndarray | None = None
+    validation: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def from_tensors(
+        cls,
+        inputs: Any,
+        labels: Any,
+        test_inputs: Any,
+        test_labels: Any,
+        *,
+        name: str = "custom",
+        unlabelled: Any = None,
+        owners: Sequence[int] | Sequence[str] | np.ndarray | None = None,
+        num_classes: int | None = None,
+        class_names: Sequence[str] = (),
+        vocabulary: int | None = None,
+        augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
+    ) -> Self:
+        """Make a task from your own tensors or arrays.
+
+        The task has its own copy of the data.
+
+        Args:
+            inputs, labels: the training samples, ``(n, …)`` and ``(n,)``. Real inputs and columns of a pandas table
+                become float32; images are ``(n, C, height, width)``; whole numbers are token ids. Labels are words, or
+                numbered from 0 without gaps.
+            test_inputs, test_labels: the same for testing. Columns and classes that have names are matched by name.
+            name: the task's name in results.
+            unlabelled: ``(u, …)`` the server's unlabelled inputs, on which FedEcho distils whatever its
+                ``distill_set`` is; all of them are used if there are fewer than ``distill_samples``.
+            owners: ``(n,)`` the owner of each sample, a number or a word, for the partition ``natural``.
+            num_classes: number of classes C, needed if not every class occurs.
+            class_names: C names, in the order of labels; by default, the labels themselves if they are words.
+            vocabulary: number of tokens, needed if the highest token does not occur.
+            augment: function ``(inputs, generator) -> inputs`` for training batches, which takes all its random
+                numbers from the ``torch.Generator``.
+
+        Raises:
+            DataError: when shapes, names or scales do not fit together, or labels are not classes; the message says
+                what to write.
+
+        A warning lists classes that only test labels have.
+
+        Example: forty points in the plane, labelled by the side of a line that they lie on, on four clients.
+
+        >>> import torch
+        >>> from asyncfl_lite import Config, Task, run
+        >>> points = torch.randn(50, 2)
+        >>> sides = (points.sum(1) > 0).long()
+        >>> task = Task.from_tensors(points[:40], sides[:40], points[40:], sides[40:], name="sides")
+        >>> task.input_shape, task.num_classes
+        ((2,), 2)
+        >>> config = Config(model="mlp", partition="iid", clients=4, concurrency=2, buffer_size=1, rounds=6)
+        >>> result = run(config, task=task)
+        >>> result.clients["num_samples"].tolist(), len(result.updates)
+        ([10, 10, 10, 10], 6)
+        """
+        training = samples_of("", inputs, labels)
+        testing = samples_of("test_", test_inputs, test_labels, training)
+        check_rows("owners", inputs, owners)
+        fields = fields_of(
+            [training],
+            [testing],
+            unlabelled=unlabelled,
+            owners=owners,
+            num_classes=num_classes,
+            class_names=class_names,
+            vocabulary=vocabulary,
+            augment=augment,
+        )
+        return cls(name, **fields)
+
+    @classmethod
+    def from_dataset(
+        cls,
+        train: Any,
+        test: Any,
+        *,
+        inputs: Named = None,
+        labels: Hashable | None = None,
+        name: str = "custom",
+        **more: Any,
+    ) -> Self:
+        """Make a task from a data set of pairs (such as torchvision's), a Hugging Face data set, or a pandas table.
+
+        Pillow images, and Hugging Face's columns of images, become ``(C, height, width)`` tensors with values from 0
+        to 1. Class names are taken from the data set if it has them (``ClassLabel``, torchvision's ``classes``, pandas'
+        categories). Columns and classes are matched by name.
+
+        Args:
+            train, test: map-style data sets whose items are pairs ``(input, label)`` or mappings, or pandas tables.
+            inputs: name of the column whose cells are inputs (images, token ids); or names of columns of one number
+                each. By default, the only column besides the labels or, in a table, all other columns.
+            labels: name of the column of labels; by default ``label``, ``labels``, ``target`` or ``class``.
+            name, more: as in :meth:`from_tensors`.
+
+        Raises:
+            DataError: when items are not of that form, or the sets do not fit together; the message says what to write.
+
+        Example: a table with two numbers and a word in each row; the words become classes.
+
+        >>> import pandas as pd
+        >>> from asyncfl_lite import Task
+        >>> table = pd.DataFrame({"length": [1.0, 4.0, 1.5], "width": [3.0, 1.0, 2.5], "kind": ["b", "a", "b"]})
+        >>> task = Task.from_dataset(table, table, labels="kind")
+        >>> task.input_shape, task.class_names, task.labels.tolist()
+        ((2,), ('a', 'b'), [1, 0, 1])
+        """
+        training, columns = read("", train, inputs, labels)
+        testing, _ = read("test_", test, inputs, labels, columns)
+        return cls(name, **fields_of([training], [testing], **more))
+
+    @classmethod
+    def from_clients(
+        cls,
+        clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]],
+        test: Sequence[Any] | None = None,
+        *,
+        name: str = "custom",
+        **more: Any,
+    ) -> Self:
+        """Make a task from one data set per client; client i of a run gets the i-th data set.
+
+        Configurations need ``partition="given"`` and as many ``clients`` as there are data sets. A delay law with a
+        duration for each client, such as ``per_client`` or ``trace``, counts clients in the same order.
+        ``result.clients`` says how accurate the final model is at each client.
+
+        Args:
+            clients: ``(inputs, labels)`` of each client, or ``(inputs, labels, test_inputs, test_labels)`` if the
+                client has test samples; a mapping gives clients names.
+            test: ``(inputs, labels)`` for testing that belong to no client; with these, clients need no test samples.
+            name, more: as in :meth:`from_tensors`.
+
+        Raises:
+            DataError: when a client's data do not fit (the message names the client), or there is nothing to test on.
+
+        Example: three clients, the last of which takes ten times as long.
+
+        >>> import torch
+        >>> from asyncfl_lite import Config, Task, run
+        >>> def client(count):
+        ...     points = torch.randn(count, 2)
+        ...     return points, (points.sum(1) > 0).long()
+        >>> parts = {"north": (*client(30), *client(10)), "south": (*client(20), *client(10)), "far": client(50)}
+        >>> task = Task.from_clients(parts)
+        >>> config = Config(model="mlp", partition="given", clients=3, concurrency=3, buffer_size=1, rounds=8,
+        ...                 delay="per_client", delay_settings={"durations": (1, 1, 10)})
+        >>> result = run(config, task=task)
+        >>> result.clients[["name", "num_samples", "test_samples"]].values.tolist()
+        [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
+        """
+        names, training, testing, owners, test_owners = by_client(clients, test)
+        fields = fields_of(training, testing, owners=owners, **more)
+        return cls(name, **fields, clients=names, test_owners=test_owners)
 
     def __init_subclass__(cls) -> None:
         # otherwise `dataclass` makes a __repr__ that shows all tensors
@@ -95,6 +278,30 @@ class Task(OwnTask):
 
     def __copy__(self) -> Self:
         return type(self)(**self.__dict__)
+
+    @property
+    def own_places(self) -> np.ndarray:
+        """Indices, ``(k,)`` int64, of the run's training samples in ``inputs``; all if :attr:`places` is None."""
+        return np.arange(len(self.labels)) if self.places is None else self.places
+
+    @property
+    def samples(self) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of the samples in :attr:`own_places`."""
+        if self.places is None:
+            return self.inputs, self.labels
+        own = torch.from_numpy(self.places).to(self.labels.device)
+        return self.inputs[own], self.labels[own]
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(self.inputs.shape[1:])
+
+    @property
+    def title(self) -> str:
+        """Display title, with the data set that the task stands in for, if any."""
+        name = getattr(TASKS.get(self.name), "title", self.name) if self.name in TASKS else self.name
+        return f"{name}, stand-in for {self.stands_in_for}" if self.stands_in_for else name
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
         """Describe the task in words: data, sizes, metric, licence and, given clients' ``parts``, the clients."""

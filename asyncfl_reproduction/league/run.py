@@ -22,7 +22,7 @@ from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import FORMAT, read_record, write_record
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.interrupts import end_with
 from asyncfl_reproduction.grid.run import run_grid

@@ -26,7 +26,7 @@ from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.tasks.partitions.base import label_counts
+from asyncfl_lite.tasks.partitions import label_counts
 
 IN_FLIGHT, UPDATES = 100, 20_000
 """Clients in flight and updates in the simulation of staleness, with 1,000 clients."""

@@ -21,7 +21,7 @@ from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.league.across import FIVE, LAWS, OTHERS, WORKLOADS, cell_of
 from asyncfl_reproduction.report.figures import finish, panels
-from asyncfl_reproduction.report.names import with_titles
+from asyncfl_reproduction.report.names import marked, with_titles
 from asyncfl_reproduction.report.ranks import ERROR_LEVEL, draw_ranks, ranking
 from asyncfl_reproduction.report.recorded import MISSING
 from asyncfl_reproduction.statistics import FEWEST_SEEDS, deviation
@@ -90,7 +90,7 @@ def table(measured: Measured) -> pd.DataFrame:
             marks = {m: " *" * (m in good) + measured.mark(in_place(place, m, column)) for m in ran}
             texts[f"{with_titles(place)}, {column}"] = {m: mean_text(100 * ran[m]) + marks[m] for m in ran}
     shown = pd.DataFrame(texts, index=[m for m in METHODS if any(m in ran for ran in texts.values())], dtype=object)
-    shown.insert(0, "method", [plots.title(m) for m in shown.index])
+    shown.insert(0, "method", [marked(m) for m in shown.index])
     return shown.fillna(MISSING).reset_index(drop=True)
 
 

@@ -19,7 +19,20 @@ from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.columns import column_of
 from asyncfl_reproduction.league.across import WORKLOADS
 
+SECONDARY = tuple(name for name in ALGORITHMS if ALGORITHMS.get(name).about.secondary)
+"""Methods that were implemented from secondary sources."""
+MARK = "†"
+"""Follows the names of these methods in tables."""
+FOOTNOTE = f"{MARK} Implemented from secondary sources, because we could not read the paper."
+
+
+def marked(method: str) -> str:
+    """Return a method's name for a table, with :data:`MARK` if it was implemented from secondary sources."""
+    return plots.title(method) + MARK * (method.partition("-")[0] in SECONDARY)
+
+
 WORDS = {
+    **{plots.title(name): marked(name) for name in SECONDARY},
     "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "mnist": "MNIST", "fmnist": "Fashion-MNIST", "femnist": "FEMNIST",
     "newsgroups": "20 Newsgroups", "hmdb51": "HMDB51", "ucf101": "UCF101", "CA2FL": "CA²FL", "STL10": "STL-10",
     "synthetic-DDPM": "DDPM samples", "FMNIST": "Fashion-MNIST", "20NewsGroups": "20 Newsgroups",
@@ -84,10 +97,10 @@ def name_of(cell: Cell) -> str:
     details = [words(one) for part in workload + parts[2:] for one in re.split("-(?=dir|bias|clients|shifted)", part)]
     method, _, variant = last.partition("-")
     if method in ALGORITHMS or method in plots.NO_METHODS:
-        method = plots.title(method) + f", {words(variant)}" * bool(variant)
+        method = marked(method) + f", {words(variant)}" * bool(variant)
     else:
         config = cell.config
-        method = plots.title(config.selection if config.selection in plots.NO_METHODS else config.algorithm)
+        method = marked(config.selection if config.selection in plots.NO_METHODS else config.algorithm)
         method = "centralised training" if config.clients == 1 else method
         details.append(words(last))
     return f"{method} · {', '.join(details)}" * bool(details) or method

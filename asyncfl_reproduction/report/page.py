@@ -31,7 +31,7 @@ from asyncfl_reproduction.report.export import write_tables
 from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
 from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.forest import draw_forest
-from asyncfl_reproduction.report.names import WORDS, names, words
+from asyncfl_reproduction.report.names import FOOTNOTE, WORDS, marked, names, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.report.searches import own_searches, searches
 from asyncfl_reproduction.report.tables import background, beside, listed, was_run
@@ -117,7 +117,9 @@ class Page:
         cells, runs = len(self.recorded.cells), len(self.recorded.results)
         kept = len(self.recorded.from_kept)
         where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
-        said = f"**{runs} of {cells} cells recorded.**{where} The data and models, and what they stand in for:"
+        said = (
+            f"**{runs} of {cells} cells recorded.**{where} {FOOTNOTE} The data and models, and what they stand in for:"
+        )
         display(Markdown(said), listed(summary.stand_ins(self.recorded).replace({"cells": summary.TITLES})))
 
     def claims(self, paper: str) -> None:
@@ -275,4 +277,4 @@ class Page:
 
 def _searches_shown(table: pd.DataFrame) -> Styler:
     """Return a table of searches that shows readable names of methods and columns."""
-    return listed(table.assign(method=table["method"].map(plots.title)), precision=1)
+    return listed(table.assign(method=table["method"].map(marked)), precision=1)

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from asyncfl_lite import plots
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_reproduction.claims import CLAIMS, VERDICTS
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report.folds import as_list, folded
-from asyncfl_reproduction.report.names import place, words
+from asyncfl_reproduction.report.names import marked, place, words
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.tables import FIXED, LEFT, PAPER, background, beside, lines_of, listed, part
 from asyncfl_reproduction.written import count, with_signs
@@ -98,7 +97,7 @@ def compute(recorded: Recorded) -> pd.DataFrame:
         label = "oort" if method.selection == "oort" else method.algorithm
         minutes = sum(result.timing["cpu_seconds"] for result in results) / 60
         updates = sum(result.summary["client_updates"] for result in results)
-        rows.append([name.split("/")[0], plots.title(label), 1, len(results), updates, minutes])
+        rows.append([name.split("/")[0], marked(label), 1, len(results), updates, minutes])
     columns = ["paper", "method", "cells", "runs", "client updates", "CPU minutes"]
     numbers = pd.DataFrame(rows, columns=columns)
     by_method = numbers.groupby(["paper", "method"], sort=False, as_index=False).sum()
@@ -128,7 +127,7 @@ def methods(recorded: Recorded) -> pd.DataFrame:
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
     parts = [path.split("/")[-2:] for path in table["cell"]]
-    names = [plots.title(method) + f", {words(where)}" * (where != SETTING) for where, method in parts]
+    names = [marked(method) + f", {words(where)}" * (where != SETTING) for where, method in parts]
     return table.assign(cell=names).rename(columns={"cell": "method"})
 
 

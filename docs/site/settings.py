@@ -63,7 +63,7 @@ def _table(cls: type[BaseModel]) -> str:
     rows = [
         f"| `{field.alias or name}` | {_kind(field)} | {_default(cls, field)} | {_cell(meaning(cls, name, field))} |"
         for name, field in cls.model_fields.items()
-        if not _is_group(field)
+        if not _is_group(field) and not field.exclude  # what is excluded is a setting of every run
     ]
     return (
         "\n".join(["{.settings}", "| setting | values | default | meaning |", "|---|---|---|---|", *rows])

@@ -12,7 +12,7 @@ import pytest
 
 from asyncfl_lite import Config, Run
 from asyncfl_lite.algorithms import fedrevive, synthesis
-from asyncfl_lite.models.minibatches import SampleSet
+from asyncfl_lite.models.compute import SampleSet
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install -e '.[test]'")
 import browser

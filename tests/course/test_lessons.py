@@ -225,8 +225,12 @@ def test_numbers_of_elsewhere_are_taken_as_cited():
 @pytest.mark.parametrize(
     ("text", "output", "found"),
     [
-        ("## A\nIt is undecided.", "81, 82, -0.5 [-1.6, 0.6]: undecided", []),
-        ("## A\nIt is undecided.", "81, 82, -0.5 [-1.6, -0.6]: reversed", ["A: undecided"]),
+        ("## A\nIt is open.", "81, 82, -0.5 [-1.6, 0.6]: open", []),
+        ("## A\nIt is open.", "81, 82, -0.5 [-1.6, -0.6]: reversed", ["A: open"]),
+        ("## A\nThey are equivalent, and one is reversed.", "0.2 open", ["A: equivalent", "A: reversed"]),
+        ("## A\nThe claim holds, or the claim fails.", "0.2 open", ["A: holds", "A: fails"]),
+        ("## A\nIt is not run.", "", ["A: not run"]),
+        ('## A\nA lock holds an open file. Not every claim fails. We say "it is open". We did not run it.', "", []),
         ("## A\nIt is ahead of FedBuff.", "+6.9 [3.1, 10.6]", []),
         ("## A\nIt is ahead of FedBuff.", "+6.9 [-3.1, 10.6]", ["A: ahead of"]),
         ("## A\nIt is behind FedBuff.", "no interval", ["A: behind"]),
@@ -237,9 +241,9 @@ def test_verdicts_need_an_output_that_says_so(text, output, found):
 
 
 def test_an_output_of_another_section_is_none_but_at_the_end():
-    cells = [markdown("## A"), shown("undecided"), markdown("## B\nIt is undecided.")]
-    assert unfounded(cells) == ["B: undecided"]
-    assert unfounded([*cells[:2], markdown("## What you now know\n- It is undecided.")]) == []
+    cells = [markdown("## A"), shown("open"), markdown("## B\nIt is open.")]
+    assert unfounded(cells) == ["B: open"]
+    assert unfounded([*cells[:2], markdown("## What you now know\n- It is open.")]) == []
 
 
 def test_outputs_of_tables_count():

@@ -108,7 +108,9 @@ def test_every_setting_has_a_meaning():
     settings = [
         (cls, name, field)
         for cls in [Config, Faults, *chosen]
-        if cls.__module__.startswith(("asyncfl_lite.", "asyncfl_reproduction."))  # other tests register their own
+        if cls.__module__.startswith(
+            ("asyncfl_lite.", "asyncfl_reproduction.")
+        )  # other tests register classes of their own
         for name, field in cls.model_fields.items()
     ]
     assert len(settings) > 500

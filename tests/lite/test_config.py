@@ -75,11 +75,10 @@ def test_groups_are_typed():
 
 
 def test_alpha_has_one_home():
-    """Whichever way it is written, the partition has the alpha that the configuration shows."""
+    """The partition has the alpha that the configuration shows, and only the configuration writes it."""
     other = Config(alpha=0.1).partition_settings
     ways = {
-        5.0: [{"alpha": 5.0}, {"alpha": 5.0, "partition_settings": other}, {"partition_settings": {"alpha": 5.0}},
-              {**Config(alpha=0.1).as_dict(), "alpha": 5.0}, {"alpha": 5.0, "partition_settings": {"alpha": "5"}}],
+        5.0: [{"alpha": 5.0}, {"alpha": "5", "partition_settings": other}, {**Config(alpha=0.1).as_dict(), "alpha": 5.0}],
         0.1: [{}, {"partition_settings": other}, {"partition_settings": {"min_size": 10}}],
         2.0: [{"task": "mrpc", "partition_settings": Config(alpha=2.0).partition_settings}],
     }  # fmt: skip
@@ -131,17 +130,12 @@ def test_texts_are_cut_with_the_checkpoints_tokeniser_unless_another_is_named():
     assert Config(task="digits", **model).task_settings.model_dump() == Config(task="digits").task_settings.model_dump()
 
 
-def test_precision_reaches_the_clients():
-    plain, low = Config(rounds=3), Config(rounds=3, autocast=True)
-    assert low.make_training(low.make_algorithm()).autocast and not plain.make_training(plain.make_algorithm()).autocast
-
-
 def test_what_changes_bits_is_in_the_hash_and_defaults_are_not():
     """All of these were measured; a hash without them would call another run's result this run's."""
     named = {name: Config.model_fields[name].default for name in ("threads", "cohort", "eval_every", "seed")}
     assert Config(rounds=3).hash == Config(rounds=3, **named, device="meta", checkpoint_every=2).hash == "773f10fcf290"
-    changed = [{"threads": 2}, {"threads": 3}, {"channels_last": True}, {"autocast": True}, {"cohort": "off"}]
-    assert len({Config(rounds=3, **settings).hash for settings in [{}, *changed]}) == 6
+    changed = [{"threads": 2}, {"threads": 3}, {"cohort": "off"}]
+    assert len({Config(rounds=3, **settings).hash for settings in [{}, *changed]}) == 4
     kept = [{"checkpoint_every": 2}, {"checkpoint_seconds": 5.0}, {"device": "auto"}, {"device": "cuda"}]
     assert {Config(rounds=3, **settings).hash for settings in kept} == {Config(rounds=3).hash}
 

@@ -16,9 +16,8 @@ from torch.nn import functional
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, uncertainty_aware_loss, uncertainty_weight
 from asyncfl_lite.algorithms.synthesis import Synthesis, _losses
-from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.requests import fulfilled_now
+from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Update
 

@@ -10,9 +10,8 @@ from torch import nn
 from asyncfl_lite import Config, Run, run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import CNN, MODELS, ModelSpec
-from asyncfl_lite.models.embedded import table_of
-from asyncfl_lite.models.frozen import Frozen
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.features import table_of
+from asyncfl_lite.models.vectors import Frozen, VectorModel
 from asyncfl_lite.testing import check_model, small_task
 
 TASK = token_task()

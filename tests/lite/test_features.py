@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from asyncfl_lite import Config
-from asyncfl_lite.clients.local_training import LocalTraining
+from asyncfl_lite.clients.training import LocalTraining
 from asyncfl_lite.models import CNN, MLP, ResNet
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.features import (

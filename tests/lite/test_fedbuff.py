@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.algorithms import ServerContext, make_algorithm
 from asyncfl_lite.base.errors import ConfigError
 from conftest import started, update, vector
 
@@ -35,6 +37,46 @@ def test_worked_buffers(weight, first, second):
         second = (first[0] - 0.5 * 0.0718491036, first[1] + 0.5 * 0.2)
     torch.testing.assert_close(method.x, vector(*second), rtol=1e-7, atol=0)
     assert method.version == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        ({"server_lr_decay": 0.9}, [(1.1, 0.2), (1.055, 0.29), (1.0955, 0.3305)]),
+        ({"delay_adaptive": True, "tau_c": 3}, [(1.1, 0.2), (1.05, 0.3), (1.0875, 0.3375)]),
+        ({"delay_adaptive": True, "tau_c": 4}, [(1.1, 0.2), (1.05, 0.3), (1.1, 0.35)]),
+        ({"delay_adaptive": True, "tau_c": 3, "da_rule": "divide"}, [(1.1, 0.2), (1.05, 0.3), (1.0625, 0.3125)]),
+        ({"delay_adaptive": True, "tau_c": 3, "da_rule": "min_inv"}, [(1.1, 0.2), (1.05, 0.3), (1.075, 0.325)]),
+        (
+            {"server_lr_decay": 0.9, "delay_adaptive": True, "tau_c": 3},
+            [(1.1, 0.2), (1.055, 0.29), (1.085375, 0.320375)],
+        ),
+    ],
+)
+def test_worked_rates(options, path):
+    """Buffers of mean (.2, .4), (-.1, .2) and (.1, .1), whose stalest updates are 0, 1 and 4 versions old."""
+    method = started("fedbuff", buffer_size=2, server_lr=0.5, **options)
+    for stalest, (first, second), x in zip(
+        (0, 1, 4), (((0.4, 0), (0, 0.8)), ((-0.2, 0.2), (0, 0.2)), ((0.1, 0.2), (0.1, 0))), path, strict=True
+    ):
+        method.on_receive(replace(update(first), staleness=stalest))
+        assert method.on_receive(update(second))
+        torch.testing.assert_close(method.x, vector(*x), rtol=1e-7, atol=0)
+
+
+@pytest.mark.parametrize("name", ["fedbuff", "fedavg", "fedprox", "fedavgm", "fedadam", "ca2fl", "fadas", "fedac"])
+@pytest.mark.parametrize("options", [{"server_lr_decay": 0.5}, {"delay_adaptive": True, "da_rule": "divide"}])
+def test_a_changing_rate_reaches_every_method_with_a_buffer(name, options):
+    """The second step is half as long: by the decay, or because its update is two versions old."""
+    context = ServerContext(None, 2, None, None)
+    plain, changing = (started(name, context=context, **more) for more in ({}, options))
+    moved = []
+    for method in (plain, changing):
+        method.receive(update((0.3, -0.2)))
+        before = method.x
+        method.on_receive(replace(update((0.1, 0.4), start_version=1, start=before), staleness=2))
+        moved.append(method.x - before)
+    torch.testing.assert_close(moved[1], 0.5 * moved[0], rtol=1e-12, atol=0)
 
 
 def test_one_entry_is_plain_asynchronous_sgd():

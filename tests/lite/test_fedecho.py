@@ -21,7 +21,7 @@ from asyncfl_lite.algorithms.losses import (
     uncertainty_weight,
 )
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models.requests import fulfilled_now
+from asyncfl_lite.models.compute import fulfilled_now
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.run import Run
 from conftest import linear_model, update, vector

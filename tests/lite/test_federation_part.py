@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-import asyncfl_lite.tasks.partitions.part  # noqa: F401 - it registers
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks import TASKS

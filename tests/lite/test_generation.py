@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.models.base import InputSpec, initial_model
-from asyncfl_lite.models.causal_lm import CausalLM
+from asyncfl_lite.models.transformers import CausalLM
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.tasks.generation.base import GenerationTask, LanguageTokens, final_number, generation_task
 from asyncfl_lite.tasks.generation.maths import (

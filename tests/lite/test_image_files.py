@@ -19,10 +19,10 @@ from torchvision import datasets
 from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.base.files import data_file, data_folder, data_root
 from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.files import CIFAR10, CIFAR100, MNIST, STL10, FashionMNIST, read_files
 from asyncfl_lite.tasks.show import describe
-from asyncfl_lite.tasks.subsets import balanced
 from asyncfl_reproduction.standins.images import CIFAR10JPEG75
 
 RNG = np.random.default_rng

@@ -12,11 +12,9 @@ from torch import nn
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
 from asyncfl_lite.algorithms.losses import cross_entropy
-from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.models.answers import Answers
-from asyncfl_lite.models.descent import Descent, Optimiser
-from asyncfl_lite.models.minibatches import Minibatches
+from asyncfl_lite.clients.training import Cohort
+from asyncfl_lite.models.compute import Answers, Descent, Minibatches, Optimiser
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.lockstep import finish_together
@@ -78,9 +76,9 @@ def test_jobs_share_cohorts_only_where_clients_compute_the_same(monkeypatch):
     shapes = []
 
     class Watched(Cohort):
-        def __init__(self, model, data, training, works):
+        def __init__(self, model, data, training, works, **ways):
             shapes.append((len(works), model.num_parameters, training.proximal, works[0].job.correction is None))
-            super().__init__(model, data, training, works)
+            super().__init__(model, data, training, works, **ways)
 
     monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
     run_many([Config(**{**SMALL, **more}) for more in MIXED[:9]])
@@ -183,8 +181,8 @@ def test_a_method_gets_the_reports_that_it_asks_for_whoever_trains_beside_it(nam
     sizes = []
 
     class Watched(Cohort):
-        def __init__(self, *args):
-            super().__init__(*args)
+        def __init__(self, *args, **ways):
+            super().__init__(*args, **ways)
             sizes.append(len(self.works))
 
     common = {**SMALL, "client_optimizer": "adam", "client_lr": 0.01, "rounds": 2, "buffer_size": 5}

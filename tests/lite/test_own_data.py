@@ -171,8 +171,8 @@ def test_a_table_becomes_a_task():
     [
         ({"age": ["a", "b", "c", "d"]}, "inputs: column 'age' holds no numbers but"),
         ({"age": ["a", "b", "c", "d"]}, "pd.get_dummies(table, columns=['age'])"),
-        ({"age": [1.0, None, 2.0, 3.0]}, "inputs: column 'age' lacks 1 of 4 values"),
-        ({"label": ["a", None, "b", None]}, "labels: column 'label' lacks 2 of 4"),
+        ({"age": [1.0, None, 2.0, 3.0]}, "inputs: column 'age': lacks 1 of 4, such as that of sample 1"),
+        ({"label": ["a", None, "b", None]}, "labels: lacks 2 of 4"),
         ({"label": [0.5, 1, 0, 1]}, "labels: must be (n,) whole numbers"),
     ],
 )
@@ -205,13 +205,14 @@ def test_owners_that_are_words_are_numbered(owners):
 @pytest.mark.parametrize(
     ("owners", "words"),
     [
-        ([1.0, float("nan")] * 3, "owners: must be all numbers or all words, one for each sample, got nan too"),
-        (["a", float("nan")] * 3, "owners: must be all numbers or all words, one for each sample, got nan too"),
-        (np.array(["a", None] * 3, dtype=object), "one for each sample, got None too"),
-        (["a", 1] * 3, "one for each sample, got 1 too"),
+        ([1.0, float("nan")] * 3, "owners: lacks 3 of 6, such as that of sample 1"),
+        (["a", float("nan")] * 3, "owners: lacks 3 of 6"),
+        (np.array(["a", None] * 3, dtype=object), "owners: lacks 3 of 6"),
+        (["a", 1] * 3, "owners: must be all words or all numbers, got 1 beside 'a'"),
         ([np.inf] * 6, "owners: must be finite numbers or words, one for each sample, got float64"),
         (np.arange(6).astype("datetime64[D]"), "one for each sample, got datetime64[D]"),
-        (3, "owners: one for each of the 6 samples is needed, got shape ()"),
+        (3, "owners: must be a tensor or an array of numbers ('int' object is not iterable)"),
+        (range(5), "owners: one for each of the 6 samples is needed, got shape (5,)"),
     ],
 )
 def test_an_owner_that_is_missing_is_one_line(owners, words):
@@ -221,7 +222,7 @@ def test_an_owner_that_is_missing_is_one_line(owners, words):
 def test_owners_of_a_task_made_by_hand_are_checked_too():
     natural = Config(**{**SMALL, "partition": "natural", "clients": 2})
     by_hand = Task("mine", X, Y, X, Y, 3, owners=np.array([0.0, np.nan] * 3))
-    assert "owners: must be finite numbers or words" in line(lambda: run(natural, task=by_hand))
+    assert "owners: lacks 3 of 6" in line(lambda: run(natural, task=by_hand))
     given = Config(**{**SMALL, "partition": "given", "clients": 2})
     words = Task("mine", X, Y, X, Y, 3, owners=np.array(["a", "b"] * 3))
     assert "0 to 1, got words" in line(lambda: run(given, task=words), ConfigError)

@@ -18,8 +18,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.features import feature_statistics
-from asyncfl_lite.models.memory import check_copies, free_memory
-from asyncfl_lite.models.probe import takes_one, why_alone
+from asyncfl_lite.models.probe import check_copies, free_memory, takes_one, why_alone
 from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -359,14 +358,14 @@ MISTAKES = {
 
 
 def test_a_model_too_large_for_memory_is_said_before_it_is_made(monkeypatch):
-    monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 10**9)
+    monkeypatch.setattr("asyncfl_lite.models.probe.free_memory", lambda: 10**9)
     config = Config(**SMALL, partition="iid", model_settings={"hidden": [10**9]})
     with pytest.raises(ConfigError, match=r"'mlp' would make a tensor of shape \(1000000000, 8\), 32.0 GB; 1.0 GB of"):
         Run(config, points())
 
 
 def test_a_model_that_leaves_no_room_to_train_it_is_a_line(own, monkeypatch):
-    monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 10**8)
+    monkeypatch.setattr("asyncfl_lite.models.probe.free_memory", lambda: 10**8)
     with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.2 GB at least, but 100.0 MB of"):
         Run(own(lambda: nn.Bilinear(1, 3_000_000, 3, bias=False)), points())
     with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.1 GB at least, but 100.0 MB of"):
@@ -383,7 +382,7 @@ def test_a_model_of_many_layers_is_counted_before_it_fills_memory(own, monkeypat
         made.append(nn.Linear(1000, 1000))
         return made[-1]
 
-    monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 8 * 10**7)
+    monkeypatch.setattr("asyncfl_lite.models.probe.free_memory", lambda: 8 * 10**7)
     with pytest.raises(ConfigError, match=r"'own' has 40,040,000 parameters; .* needs 0.8 GB at least, but 80.0 MB of"):
         Run(own(lambda: nn.Sequential(*(layer() for _ in range(40)))), points())
     assert sum(part.weight.nbytes for part in made if not part.weight.is_meta) <= 10**7

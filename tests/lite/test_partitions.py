@@ -12,8 +12,7 @@ from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import deal_out, make_simulation
 from asyncfl_lite.simulator.clock_only import VersionCounter
-from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
-from asyncfl_lite.tasks.partitions.dirichlet import deal, donations
+from asyncfl_lite.tasks.partitions import PARTITIONS, deal, donations, label_counts, total_variation
 
 LABEL_PARTITIONS = sorted(set(PARTITIONS) - {"natural", "given"})
 ONCE = sorted(set(LABEL_PARTITIONS) - {"dirichlet_wrap"})
@@ -97,7 +96,6 @@ def test_labels_may_be_words_or_leave_numbers_out(name):
             2,
             "samples_per_client: must be greater than or equal to 1",
         ),
-        ("dirichlet_client", {"prior": "flat"}, 2, "prior: must be 'uniform' or 'empirical', got 'flat'"),
         ("dirichlet_class", {"min_size": -1}, 2, "min_size: must be greater than or equal to 0, got -1"),
         ("dirichlet_class", {}, 3, "min_size: must be at most 6 with 20 samples and 3 clients, got 10"),
         ("noniid_bias", {"bias": 1.1}, 2, "bias: must be less than or equal to 1, got 1.1"),
@@ -141,7 +139,7 @@ def test_natural_gives_each_client_one_owner_whole():
 def test_natural_needs_enough_owners_and_one_for_each_sample():
     with pytest.raises(ConfigError, match="^clients: must be at most the 4 owners, got 5$"):
         split("natural", balanced(80, 10), 5, owners=balanced(80, 4))
-    with pytest.raises(DataError, match=r"^owners: must be one for each of 80 samples, got shape \(79,\)$"):
+    with pytest.raises(DataError, match=r"^owners: one for each of the 80 samples is needed, got shape \(79,\)$"):
         split("natural", balanced(80, 10), 3, owners=balanced(79, 4))
 
 
@@ -225,28 +223,18 @@ def test_donations_come_from_the_largest(sizes, share):
     assert sorted(sizes - given_away) == sorted(one_by_one)
 
 
-@pytest.mark.parametrize("prior", ["uniform", "empirical"])
-def test_clients_with_their_own_mix_have_equal_sizes(prior):
+def test_clients_with_their_own_mix_have_equal_sizes():
     labels = np.repeat(np.arange(5), [500, 300, 100, 60, 43])
-    sizes = [len(part) for part in split("dirichlet_client", labels, 10, prior=prior)]
+    sizes = [len(part) for part in split("dirichlet_client", labels, 10)]
     assert sorted(sizes) == [100] * 7 + [101] * 3
 
 
-@pytest.mark.parametrize("prior", ["uniform", "empirical"])
 @pytest.mark.parametrize("alpha", [1e-6, 0.1, 10])
-def test_clients_draw_from_another_class_when_one_is_used_up(prior, alpha):
+def test_clients_draw_from_another_class_when_one_is_used_up(alpha):
     class_sizes = np.array([900, 60, 30, 7, 3])
-    law = PARTITIONS.get("dirichlet_client")(alpha=alpha, prior=prior)
+    law = PARTITIONS.get("dirichlet_client")(alpha=alpha)
     counts = law.drawn_counts(class_sizes, 20, stream(0, "partition"))
     assert (counts.sum(axis=1) == class_sizes).all() and (counts.sum(axis=0) == 50).all()
-
-
-def test_an_empirical_prior_shares_alpha_out():
-    """With C equal classes, ``empirical`` with alpha is ``uniform`` with alpha / C."""
-    labels = balanced(20_000, 10)
-    spread = distance("dirichlet_client", labels, 40, alpha=5, prior="empirical")
-    assert spread == pytest.approx(distance("dirichlet_client", labels, 40, alpha=0.5), rel=0.15)
-    assert spread > distance("dirichlet_client", labels, 40, alpha=5) + 0.1
 
 
 def test_flgo_mixes_are_matched_to_the_class_frequencies():

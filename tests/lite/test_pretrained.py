@@ -14,9 +14,7 @@ import torch
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError, MissingLibraryError
 from asyncfl_lite.models.base import InputSpec, initial_model
-from asyncfl_lite.models.causal_lm import CausalLM
-from asyncfl_lite.models.pretrained import PACKAGED, checkpoint_place
-from asyncfl_lite.models.transformers import T5, Bert
+from asyncfl_lite.models.transformers import PACKAGED, T5, Bert, CausalLM, checkpoint_place
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.tasks.generation.base import final_number
 from asyncfl_lite.tasks.generation.maths import GSM8K

@@ -9,10 +9,15 @@ import torch
 from torch import nn
 
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, multi_teacher_loss, uncertainty_aware_loss
-from asyncfl_lite.models.answers import MODELS_AT_ONCE, Answers
-from asyncfl_lite.models.descent import Descent, Optimiser
-from asyncfl_lite.models.minibatches import Minibatches
-from asyncfl_lite.models.requests import fulfilled, fulfilled_now
+from asyncfl_lite.models.compute import (
+    MODELS_AT_ONCE,
+    Answers,
+    Descent,
+    Minibatches,
+    Optimiser,
+    fulfilled,
+    fulfilled_now,
+)
 from asyncfl_lite.models.vectors import VectorModel
 
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from asyncfl_lite import Config
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.models.base import InputSpec, initial_model
-from asyncfl_lite.models.lstm import LSTM
+from asyncfl_lite.models.text import LSTM
 from asyncfl_lite.models.transformers import T5, Bert
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.run import Run

@@ -11,9 +11,8 @@ from torch import nn
 from asyncfl_lite import Config, Task
 from asyncfl_lite.models import CNN, ResNet
 from asyncfl_lite.models.features import keeps_statistics, outputs_and_statistics, stored_statistics
-from asyncfl_lite.models.tracker import Tracker, only_tracks
+from asyncfl_lite.models.images import FEMNISTCNN, Tracker, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.models.vision import FEMNISTCNN
 from asyncfl_lite.runs.assembly import method_for
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.testing import check_model

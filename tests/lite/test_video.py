@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.models.base import InputSpec, initial_model
-from asyncfl_lite.models.frozen import Frozen
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.vectors import Frozen, VectorModel
 from asyncfl_lite.models.video import ResNet3d
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks.video import motion

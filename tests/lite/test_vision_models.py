@@ -8,9 +8,8 @@ from torch import nn
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec, forward_flop, initial_model
-from asyncfl_lite.models.resnet import ResNet
+from asyncfl_lite.models.images import CNN, FEMNISTCNN, MLP, FLGoCNN, LeNet, ResNet
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.models.vision import CNN, FEMNISTCNN, MLP, FLGoCNN, LeNet
 
 GREY, COLOUR = (1, 28, 28), (3, 32, 32)
 

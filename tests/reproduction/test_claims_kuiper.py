@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from asked import Asked
 
-import asyncfl_lite.tasks.partitions.part  # noqa: F401 - it registers
 from asyncfl_reproduction.claims import kuiper
 from asyncfl_reproduction.claims.kuiper import (
     KUIPER,

@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from asyncfl_lite import Config, Task, run, run_many, schedule
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.cohort import Cohort
+from asyncfl_lite.clients.training import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import TABLES, data_of
@@ -85,9 +85,9 @@ def test_runs_of_different_worlds_share_cohorts_and_have_the_bits_they_have_alon
     sizes = []
 
     class Watched(Cohort):
-        def __init__(self, model, data, training, works):
+        def __init__(self, model, data, training, works, **ways):
             sizes.append(len(works))
-            super().__init__(model, data, training, works)
+            super().__init__(model, data, training, works, **ways)
 
     monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
     for one, other in zip(alone, run_many(configs), strict=True):

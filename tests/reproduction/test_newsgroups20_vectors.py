@@ -12,9 +12,9 @@ from transformers import BertConfig, BertModel, BertTokenizerFast
 from asyncfl_lite import Config, run
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.models.pretrained import checkpoint_tokens
+from asyncfl_lite.models.transformers import checkpoint_tokens
 from asyncfl_lite.runs.assembly import task_of
-from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import TASKS
 from asyncfl_reproduction.standins import newsgroups as vectors
 
 WORDS = ["orbit", "moon", "rocket", "goal", "puck", "ice"]

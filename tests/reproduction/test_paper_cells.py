@@ -15,7 +15,7 @@ from asyncfl_lite.runs import assembly
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.jobs import Outcome
-from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import TASKS
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.home import CELLS
 

@@ -11,7 +11,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.assembly import deal_out, task_of
 from asyncfl_lite.tasks.images import base
 from asyncfl_lite.tasks.images.base import Parts, digits_images, mnist_images
-from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import TASKS
 from asyncfl_lite.tasks.video import motion
 from asyncfl_reproduction.standins import images as standins
 

@@ -33,7 +33,7 @@ def laptop():
         ("kuiper/fig9a/bias0.8/no-error", "KUIPER · bias 0.8, without error"),
         ("kuiper/table3/assistants-1", "centralised training · 1 assistant"),
         ("fedadt/table1/fmnist-dir0.1/fedadt", "FedADT · Fashion-MNIST, α = 0.1"),
-        ("fedadt/table4/concurrency-20/fedfa", "FedFa · 20 % in flight"),
+        ("fedadt/table4/concurrency-20/fedfa", "FedFa† · 20 % in flight"),
     ],
 )
 def test_a_cell_is_called_by_its_method_and_what_its_path_says(laptop, path, name):

@@ -98,7 +98,7 @@ def test_a_number_in_a_list_says_in_names_what_it_is_from():
     table = table.assign(cell=f"{PLACE}/fedbuff - {PLACE}/fedac", seeds="3", **{FIXED: ""})
     table = table.assign(**{tables.part(FIXED, what): "" for what in tables.PARTS})
     html = shown.in_rows(table, NAMES).to_html()
-    assert ">FedBuff less FedAC · large delay, α = 0.1</span>" in html
+    assert ">FedBuff less FedAC† · large delay, α = 0.1</span>" in html
     assert "−2.0\u00a0±\u00a01.0" in html and VERDICT_COLOURS[REVERSED] in html and FIXED not in html
 
 
@@ -125,7 +125,7 @@ def test_claims_show_their_verdicts_with_the_comparisons_folded():
     detail = f"2 of 3 parts run: 2 hold; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
     html = shown.claims(pd.DataFrame([claims(detail=detail, **{FIXED: REVERSED})]), NAMES)
     assert "a &lt; b" in html and "2 of 3 parts run: 2 hold<details" in html
-    assert "<li>FedBuff against FedAC · large delay, α = 0.1: 1</li><li>&lt;b&gt;</li>" in html
+    assert "<li>FedBuff against FedAC† · large delay, α = 0.1: 1</li><li>&lt;b&gt;</li>" in html
     assert html.count("<b>reversed</b>") == 0  # no detail: no twin was due
     html = shown.claims(pd.DataFrame([claims(**{FIXED: REVERSED, f"{FIXED}, detail": "why"})]), NAMES)
     assert "<b>reversed</b><br>why" in html and "not run" not in html

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, needs
-from asyncfl_lite.models.pretrained import from_checkpoint
+from asyncfl_lite.models.transformers import from_checkpoint
 from asyncfl_lite.tasks.images.unlabelled import sample
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 from asyncfl_lite.tasks.text.base import IGNORED, SequenceTask, trained_tokeniser
 
 Problem = tuple[str, str]

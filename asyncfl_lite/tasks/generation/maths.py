@@ -21,8 +21,7 @@ from asyncfl_lite.tasks.generation.base import (
     generation_task,
     own_tokens,
 )
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.text.base import fetched
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")

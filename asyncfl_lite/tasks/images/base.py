@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, unit
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet, balanced
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 
 Labelled = tuple[Tensor, Tensor]
 """``(n, C, height, width)`` images, float in [0, 1] or bytes, and ``(n,)`` int64 labels."""

@@ -39,6 +39,7 @@ from asyncfl_lite.base.files import (
     text_of,
 )
 from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks.arrays import balanced, check_labels
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import (
     MNIST_LICENCE,
@@ -52,9 +53,7 @@ from asyncfl_lite.tasks.images.base import (
     mnist_images,
     taken,
 )
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet, balanced, check_labels
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import UnlabelledSet
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
 """File name endings that count as images in a folder."""

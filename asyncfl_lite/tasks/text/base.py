@@ -22,7 +22,7 @@ from torch import Tensor
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import DataError, ResultError, needs, reason
 from asyncfl_lite.base.files import sealed, unsealed, write_atomically
-from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens
+from asyncfl_lite.models.transformers import TokenIds, checkpoint_tokens
 from asyncfl_lite.tasks.images.unlabelled import sample, turns
 from asyncfl_lite.tasks.task import Task, TaskSource
 

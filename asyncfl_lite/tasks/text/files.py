@@ -30,10 +30,9 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
 from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
+from asyncfl_lite.tasks.arrays import balanced, check_labels
 from asyncfl_lite.tasks.images.unlabelled import sample
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import balanced, check_labels
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
 from asyncfl_lite.tasks.text.prose import prose, topics
 

@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.text.base import Text, text_task, trained_tokeniser
 
 SOURCE = "the Python language reference, shipped by CPython in pydoc_data.topics"

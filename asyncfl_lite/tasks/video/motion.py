@@ -14,8 +14,7 @@ from torch.nn import functional
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.images.base import WORLDS, Labelled, Parts, Split, digits_images, mnist_images
 from asyncfl_lite.tasks.images.unlabelled import resize, sample, strokes, warped
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
 
 FRAMES = 8

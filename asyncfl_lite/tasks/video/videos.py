@@ -42,9 +42,7 @@ from asyncfl_lite.base.files import (
 )
 from asyncfl_lite.tasks.images.base import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize
-from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.video.motion import any_way, replayed, strokes_moving
 
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)

@@ -11,10 +11,20 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason, shown
-from asyncfl_lite.tasks.inputs import as_table, check_columns, inputs_of, numbers_of_columns, tensor_of
-from asyncfl_lite.tasks.labels import labels_of, listed
-from asyncfl_lite.tasks.pictures import EIGHT_BITS, depth_of, is_picture, stacked_pictures
-from asyncfl_lite.tasks.samples import Samples
+from asyncfl_lite.tasks.arrays import (
+    EIGHT_BITS,
+    Samples,
+    as_table,
+    check_columns,
+    depth_of,
+    inputs_of,
+    is_picture,
+    labels_of,
+    listed,
+    numbers_of_columns,
+    stacked_pictures,
+    tensor_of,
+)
 
 USUAL_LABELS = ("label", "labels", "target", "class")
 """Common names of label columns, which the user need not give."""
@@ -65,15 +75,13 @@ def read(
     if table is not None:
         columns = _columns(prefix, list(table.columns), inputs, labels, like, True)
         return _of_table(prefix, table, columns), columns
-    if (names := getattr(data, "column_names", None)) is None:
-        rows = _items(where, data)
-        if not isinstance(rows[0], Mapping) and inputs is None and labels is None:
-            return _of_pairs(prefix, data, rows), None
-        names = list(rows[0]) if isinstance(rows[0], Mapping) else None
-        columns = _columns(prefix, names, inputs, labels, like, False)
-    else:
+    if (names := getattr(data, "column_names", None)) is not None:
         columns = _columns(prefix, list(names), inputs, labels, like, False)
-        rows = _as_values(data, columns)
+        return _of_rows(prefix, data, _as_values(data, columns), columns), columns
+    rows = _items(where, data)
+    if not isinstance(rows[0], Mapping) and inputs is None and labels is None:
+        return _of_pairs(prefix, data, rows), None
+    columns = _columns(prefix, list(rows[0]) if isinstance(rows[0], Mapping) else None, inputs, labels, like, False)
     return _of_rows(prefix, data, rows, columns), columns
 
 
@@ -119,14 +127,8 @@ def _columns(
 ) -> Columns:
     """Return the columns to read: the given ones, or those of the training set, or the usual ones.
 
-    Args:
-        prefix: beginning of names in messages.
-        names: all columns of the data set; None if it does not tell them.
-        inputs, labels, like: as in :func:`read`.
-        is_table: whether all other columns are inputs by default.
-
-    Raises:
-        DataError: when the columns are not there, or it is not clear which to take.
+    ``names`` are all columns of the data set, or None if it does not tell them. In a table, all columns but the labels
+    are inputs by default. The other arguments are those of :func:`read`.
     """
     known = names or []
     told = ", ".join(map(str, known))
@@ -228,12 +230,12 @@ def _of_rows(prefix: str, data: Any, rows: Any, columns: Columns) -> Samples:
     if not values:
         raise DataError(f"{prefix}dataset: has no rows")
     classes = classes_of(f"{prefix}dataset", data, columns.labels)
-    labels = labels_of(f"{prefix}labels", [row[-1] for row in values], classes, str(columns.labels))
+    labels = labels_of(f"{prefix}labels", [row[-1] for row in values], classes)
     name = f"{prefix}inputs"
     first = values[0][0]
     if isinstance(columns.inputs, list) or isinstance(first, Real) or getattr(first, "ndim", None) == 0:
-        place = {column: index for index, column in enumerate(wanted[:-1])}
-        inputs = numbers_of_columns(name, wanted[:-1], lambda column: [row[place[column]] for row in values])
+        index = {column: number for number, column in enumerate(wanted[:-1])}
+        inputs = numbers_of_columns(name, wanted[:-1], lambda column: [row[index[column]] for row in values])
         return Samples(prefix, inputs, labels, tuple(wanted[:-1]), is_fresh=True)
     inputs = _stacked(name, columns.inputs, [row[0] for row in values])
     return Samples(prefix, inputs_of(name, inputs)[0], labels, is_fresh=True)
@@ -241,7 +243,7 @@ def _of_rows(prefix: str, data: Any, rows: Any, columns: Columns) -> Samples:
 
 def _of_table(prefix: str, table: Any, columns: Columns) -> Samples:
     """Read a pandas table; columns of numbers become one float32 row per sample."""
-    labels = labels_of(f"{prefix}labels", table[columns.labels], column=str(columns.labels))
+    labels = labels_of(f"{prefix}labels", table[columns.labels])
     name, wanted = f"{prefix}inputs", columns.listed[:-1]
     if len(wanted) == 1 and str(getattr(table[wanted[0]], "dtype", "")) == "object":
         inputs = _stacked(name, wanted[0], list(table[wanted[0]]))

@@ -1,18 +1,80 @@
-"""Image models that are a chain of layers, for inputs ``(n, channels, height, width)``; for others see ``resnet``."""
+"""Image models, for inputs ``(n, channels, height, width)``: perceptrons, plain CNNs and ResNets."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field
-from torch import nn
+import torch
+from pydantic import BeforeValidator, Field
+from torch import Tensor, nn
 
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, needs, unknown_name
 from asyncfl_lite.models.base import MODELS, ModelSpec
-from asyncfl_lite.models.tracker import Tracker
+from asyncfl_lite.models.vectors import VectorModel
+
+MOMENTUM = 0.1
+"""Weight of the newest minibatch in the statistics, as in PyTorch's BatchNorm."""
+
+
+class Tracker(nn.Module):
+    """Layer that returns its input unchanged and, in training, records means and biased variances by channel.
+
+    In a run, the statistics begin at 0 and 1 in every job and with every version of the global model, whatever the
+    method and ``bn_mode``. So a client's report contains the statistics of its own data alone.
+
+    Args:
+        channels: number of channels, the second axis of the inputs.
+
+    >>> layer = Tracker(1)
+    >>> layer(torch.tensor([[1.0], [3.0]])).tolist()
+    [[1.0], [3.0]]
+    >>> layer.running_mean, layer.running_var  # 0.9 of 0 and 0.1 of 2; 0.9 of 1 and 0.1 of 1
+    (tensor([0.2000]), tensor([1.]))
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.channels = channels
+        self.register_buffer("running_mean", torch.zeros(channels))
+        self.register_buffer("running_var", torch.ones(channels))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return ``(n, channels, …)`` inputs as they are."""
+        if self.training:
+            variance, mean = torch.var_mean(inputs.detach().movedim(1, -1).flatten(0, -2), dim=0, correction=0)
+            self.running_mean.lerp_(mean, MOMENTUM)
+            self.running_var.lerp_(variance, MOMENTUM)
+        return inputs
+
+    def reset(self) -> None:
+        """Forget everything that was recorded."""
+        self.running_mean.zero_()
+        self.running_var.fill_(1.0)
+
+    def extra_repr(self) -> str:
+        """Return the number of channels, for ``repr``."""
+        return str(self.channels)
+
+
+def begin_anew(model: VectorModel) -> None:
+    """Reset all trackers of a model: its module may have been trained before."""
+    for layer in model.module.modules():
+        if isinstance(layer, Tracker):
+            layer.reset()
+
+
+def only_tracks(model: VectorModel) -> bool:
+    """Return whether a model keeps running statistics, and all of them are trackers'."""
+    layers = dict(model.module.named_modules())
+    owners = [layers[slot.name.rpartition(".")[0]] for slot in model.buffer_slots]
+    return bool(owners) and all(isinstance(owner, Tracker) for owner in owners)
+
 
 Norm = Literal["none", "group", "batch", "tracker"]
 
@@ -235,3 +297,89 @@ class FEMNISTCNN(ModelSpec):
     def larger(self, scale: float) -> FEMNISTCNN:
         """Return a larger version with ``scale`` times as many channels and units, to teach this one."""
         return FEMNISTCNN(scale=scale * self.scale, norm=self.norm)
+
+
+RESNETS = {"resnet18": (2, 2, 2, 2), "resnet26": (3, 3, 3, 3), "resnet34": (3, 4, 6, 3)}
+"""Blocks per stage, by name; KUIPER prints no layout of its ResNet-26, and this one has 26 layers."""
+
+
+def layout(total: int, stages: int) -> tuple[int, ...]:
+    """Divide ``total`` blocks among stages as a known ResNet does, or evenly, with extra ones in the middle stages."""
+    for known in RESNETS.values():
+        if (sum(known), len(known)) == (total, stages):
+            return known
+    a_stage, left = divmod(total, stages)
+    from_the_middle = sorted(range(stages), key=lambda stage: (abs(stage - (stages - 1) / 2), -stage))
+    return tuple(a_stage + (stage in from_the_middle[:left]) for stage in range(stages))
+
+
+def _named(blocks: Any) -> Any:
+    """Return the blocks per stage of a named ResNet; anything but a name is returned unchanged."""
+    if not isinstance(blocks, str):
+        return blocks
+    if blocks not in RESNETS:
+        raise ConfigError(unknown_name("blocks", blocks, RESNETS))
+    return RESNETS[blocks]
+
+
+Blocks = Annotated[tuple[int, ...], BeforeValidator(_named), Field(min_length=1)]
+"""Residual blocks per stage, or a ResNet's name."""
+
+
+@MODELS.register("resnet")
+class ResNet(ModelSpec):
+    """ResNet for small images: 3×3 stem, and `width` channels that double at every later stage.
+
+    ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, with 11,173,962 parameters for 10 classes;
+    ``blocks="resnet18"`` is the same.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("resnet")(width=8).build((3, 32, 32), 10)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    19954
+    """
+
+    takes = "images"
+
+    width: int = Field(8, ge=2)
+    """Number of channels in the first stage; each later stage has twice as many. The papers' ResNet-18 has 64."""
+    blocks: Blocks = (1, 1, 1)
+    """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
+    norm: Norm = "group"
+    """Normalisation layers; ``tracker``, as in FedRevive's authors' code, normalises nothing but records statistics,
+    anew with every version."""
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Build a 3×3 convolution, the stages of torchvision's basic blocks, and a linear layer."""
+        norm = norm_layers(self.norm)
+        layers = [
+            nn.Conv2d(input_shape[0], self.width, 3, padding=1, bias=False),
+            norm(self.width),
+            nn.ReLU(),
+        ]
+        before = self.width
+        for stage, count in enumerate(self.blocks):
+            after, stride = self.width * 2**stage, 1 if stage == 0 else 2
+            for number in range(count):
+                layers.append(self._block(before, after, stride if number == 0 else 1, norm))
+                before = after
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, num_classes))
+
+    def larger(self, scale: float) -> ResNet:
+        """Return a larger version with ``scale`` times as many blocks, to teach this one.
+
+        With twice as many blocks, ResNet-18 becomes ResNet-34, and with 1.5 times as many it becomes ResNet-26 (KUIPER
+        §3.1).
+        """
+        blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
+        return ResNet(width=self.width, blocks=blocks, norm=self.norm)
+
+    @staticmethod
+    def _block(before: int, after: int, stride: int, norm: Callable[[int], nn.Module]) -> nn.Module:
+        with needs("images", "resnet"):
+            from torchvision.models.resnet import BasicBlock  # takes a second or more, so only when needed
+
+        shortcut = None
+        if stride != 1 or before != after:
+            shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), norm(after))
+        return BasicBlock(before, after, stride, shortcut, norm_layer=norm)

@@ -1,0 +1,321 @@
+"""Local training: its settings, the clients' data, and the loop of gradient steps.
+
+There is one loop, :meth:`Cohort.train`, for one job alone and for many in one computation. The jobs' parameters are
+stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G clients at once: one forward
+pass of all models, and one backward pass through the sum of the clients' objectives, which gives each row its own
+client's gradient. Rows are sorted by decreasing number of steps, so that the jobs that still run are always the first
+rows.
+
+A job's result does not depend on the other rows of its cohort: minibatches are always padded to the batch size, and
+learning rates are always a column. One job alone has no padding, and may have running statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.models.draws import Draws, Generators
+from asyncfl_lite.models.stacked import Alone, stacked_forward
+from asyncfl_lite.models.steps import Adam, Step, clipped_to, losses_and_gradient, sgd, with_backward
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.simulator.jobs import Job
+
+
+@dataclass(frozen=True)
+class LocalTraining:
+    """Settings of local training: optimiser, learning rate, batches, and the method's extra objective and reports.
+
+    Attributes:
+        epochs, steps: passes over the client's samples, or minibatch steps; exactly one is given.
+        clip: largest L2 norm of a step's gradient, or None.
+        lr_decay: factor on the learning rate after every server version.
+        proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in the client's loss.
+        correction_once: apply a job's correction once, after the last step, instead of at every step.
+        midway: fraction of its steps after which a job merges the newer model that it was sent.
+        reports: optional reports that outcomes contain, from :data:`.ON_REQUEST`.
+    """
+
+    optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
+    lr: float = 0.01
+    batch_size: int = 50
+    epochs: int | None = None
+    steps: int | None = None
+    weight_decay: float = 0.0
+    clip: float | None = None
+    lr_decay: float = 1.0
+    proximal: float = 0.0
+    correction_once: bool = False
+    midway: float = 0.5
+    reports: frozenset[str] = frozenset()
+
+    @property
+    def means_gradients(self) -> bool:
+        """Whether clients must report a job's mean gradient; with plain SGD, the delta already determines it."""
+        return "mean_gradient" in self.reports and self.optimiser != "sgd"
+
+    def lr_at(self, version: int) -> float:
+        """Return the learning rate of a job that starts from ``version``."""
+        return self.lr * self.lr_decay**version
+
+    def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Return a job's minibatches as ``(steps, batch_size)`` int64 indices of the client's samples, padded with -1.
+
+        Every epoch is a fresh shuffle cut into batches; the last one may be shorter. If ``steps`` is given, there are
+        as many epochs as these steps need, and the last one is cut short.
+        """
+        a_pass = -(-num_samples // self.batch_size)
+        epochs = (self.epochs or 0) if self.steps is None else -(-self.steps // a_pass)
+        indices = np.full((epochs, a_pass * self.batch_size), -1)
+        for epoch in indices:
+            epoch[:num_samples] = rng.permutation(num_samples)
+        return indices.reshape(-1, self.batch_size)[: self.steps]
+
+
+def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
+    """Make the step function of ``training.optimiser`` for parameters shaped like ``like``, with fresh state.
+
+    Args:
+        training: the settings, of which the optimiser, weight decay and clipping are used.
+        like: ``(G, d)`` or ``(d,)``.
+        lr: the learning rate, or ``(G, 1)`` learning rates, one per row; by default, the one in ``training``.
+    """
+    lr = training.lr if lr is None else lr
+    if training.optimiser == "sgd":
+        step: Step = sgd(lr, training.weight_decay)
+    else:
+        like = like[None] if like.dim() == 1 else like
+        step = Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
+    if (clip := training.clip) is None:
+        return step
+
+    def clipped(x: Tensor, gradient: Tensor) -> None:
+        step(x, clipped_to(gradient, clip))
+
+    return clipped
+
+
+@dataclass(frozen=True)
+class ClientData:
+    """All clients' samples as shared tensors; each client is a list of indices into them.
+
+    Attributes:
+        inputs: ``(n, …)`` on the device.
+        targets: ``(n, …)`` on the device.
+        parts: client -> ``(n_i,)`` int64 indices of its samples.
+        losses: ``(outputs, targets) -> (n,)`` loss of each sample.
+        hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is correct.
+        num_classes: C.
+        augment: ``(inputs, generator) -> inputs`` for a training batch, or None.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    parts: Sequence[np.ndarray]
+    losses: Callable[[Tensor, Tensor], Tensor]
+    hits: Callable[[Tensor, Tensor], Tensor]
+    num_classes: int = 0
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
+
+
+@dataclass(slots=True)
+class Work:
+    """A job with its minibatches, learning rate and random generators, ready to be trained.
+
+    Attributes:
+        indices: ``(steps, batch_size)`` int64 indices of its minibatches' samples in the data, -1 for padding.
+        counted: first step of its last epoch, over which losses and hits are averaged.
+        midway: step before which it merges a newer model, if it was sent one.
+        lr: its learning rate.
+        generator: random generator of its augmentation, or None.
+        draws: random generators of its model's dropout, or None for a model that draws nothing.
+    """
+
+    job: Job
+    indices: np.ndarray
+    counted: int
+    midway: int
+    lr: float
+    generator: torch.Generator | None = None
+    draws: Generators | None = None
+
+    @property
+    def seen(self) -> int:
+        """Number of samples in the job's last epoch."""
+        return int((self.indices[self.counted :] >= 0).sum())
+
+    def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:
+        """Return a training batch, augmented for this job."""
+        return inputs if data.augment is None or self.generator is None else data.augment(inputs, self.generator)
+
+
+def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
+    """Stack several jobs' ``(steps, batch_size)`` minibatches into ``(most steps, G, batch_size)``, padded with -1."""
+    together = np.full((max(map(len, plans)), len(plans), plans[0].shape[1]), -1)
+    for row, plan in enumerate(plans):
+        together[: len(plan), row] = plan
+    return together
+
+
+class Plan:
+    """The steps of G jobs that are trained side by side: at each step, the jobs still running, and their samples.
+
+    Args:
+        works: the jobs with their minibatches.
+        device: the device of the samples.
+        pads: pad minibatches to the batch size.
+
+    Attributes:
+        active: step -> number of jobs that are still running, which are the first rows.
+        indices: ``(steps, G, batch_size)`` int64 indices of the samples, 0 for padding.
+        widths: ``(steps, G)`` int64 number of samples in each job's minibatch.
+        padded: step -> whether a job that is still running has fewer samples than ``batch_size``.
+        counts_from: ``(G,)`` the step from which a job's losses and hits are counted.
+        first_counted: step -> the smallest ``counts_from`` of the jobs that are still running.
+        last_counted: the step from which all jobs are counted.
+        sizes: step -> number of samples in each minibatch, with the padding.
+        columns: ``(batch_size,)`` indices 0, 1, … of the samples in a minibatch.
+    """
+
+    def __init__(self, works: Sequence[Work], device: torch.device, pads: bool = True) -> None:
+        indices, counts_from = stacked([work.indices for work in works]), [work.counted for work in works]
+        widths = (indices >= 0).sum(-1)
+        self.sizes = [indices.shape[-1]] * len(indices) if pads else widths.max(1).tolist()
+        self.active = (widths > 0).sum(1).tolist()
+        self.padded = ((widths > 0) & (widths < np.array(self.sizes)[:, None])).any(1).tolist()
+        self.first_counted = np.minimum.accumulate(counts_from)[np.array(self.active) - 1].tolist()
+        self.last_counted = max(counts_from)
+        self.indices, self.widths = torch.from_numpy(indices.clip(0)).to(device), torch.from_numpy(widths).to(device)
+        self.counts_from = torch.tensor(counts_from).to(device)
+        self.columns = torch.arange(indices.shape[-1]).to(device)
+
+    def counts(self, step: int) -> bool:
+        """Return whether a running job is in its last epoch at this step, so that losses and hits are summed."""
+        return step >= self.first_counted[step]
+
+    def shares(self, step: int, like: Tensor) -> Tensor:
+        """Return the ``(g · B,)`` weights of a step's samples in their clients' mean losses, 0 for padding."""
+        still, wide = self.active[step], self.sizes[step]
+        if not self.padded[step]:
+            return like.new_full((still * wide,), 1.0 / wide)
+        widths = self.widths[step, :still, None]
+        return ((self.columns < widths) / widths.to(like)).flatten()
+
+
+class Cohort:
+    """A group of G jobs that are trained in one computation, or one job alone.
+
+    Args:
+        model: the clients' model.
+        data: the clients' samples.
+        training: settings of local training, the same for all jobs except for the learning rate.
+        works: the jobs with their minibatches, most steps first.
+        alone: train the only job as its module would be trained by a plain loop; else, the model must have no running
+            statistics.
+
+    Attributes:
+        gradients: ``(G, d)`` sums of the gradients given to the optimisers so far, or None if no method asks for them.
+        buffers: ``(b,)`` running statistics of a job alone, or None.
+    """
+
+    def __init__(
+        self,
+        model: VectorModel,
+        data: ClientData,
+        training: LocalTraining,
+        works: Sequence[Work],
+        *,
+        alone: bool = False,
+    ) -> None:
+        self.data, self.training, self.works, self.alone = data, training, works, alone
+        first = works[0]
+        self.buffers = None if first.job.start_buffers is None else first.job.start_buffers.clone()
+        forward = Alone(model, self.buffers) if alone else stacked_forward(model)
+        self.outputs_and_backward = with_backward(forward)
+        self.starts = torch.stack([work.job.sent for work in works])
+        self.x = self.starts.clone()
+        self.lr = first.lr if alone else self.x.new_tensor([work.lr for work in works])[:, None]
+        self.step = make_optimiser(training, self.x, self.lr)
+        self.sums = self.x.new_zeros(3, len(works))
+        self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
+        self.plan = Plan(works, self.x.device, pads=not alone)
+        corrections = [work.job.correction for work in works if work.job.correction is not None]  # all or none
+        self.corrections = torch.stack(corrections) if corrections else None
+        self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
+
+    def train(self) -> tuple[Tensor, Tensor]:
+        """Run all steps; return ``(G, d)`` deltas and ``(G, 3)`` sums of losses, hits and squared losses."""
+        for number in range(len(self.plan.active)):
+            self._merge(number)
+            gradient = self._gradient(number)
+            still = len(gradient)
+            x = self.x[:still]
+            if self.training.proximal:
+                gradient.add_(x - self.starts[:still], alpha=self.training.proximal)
+            if self.corrections is not None and not self.training.correction_once:
+                gradient += self.corrections[:still]
+            if self.gradients is not None:
+                self.gradients[:still] += gradient
+            self.step(x, gradient)
+        x = self.x
+        if self.corrections is not None and self.training.correction_once:
+            x = x - self.lr * self.corrections
+            if self.gradients is not None:
+                self.gradients += self.corrections
+        return x - self.starts, self.sums.T
+
+    def _merge(self, number: int) -> None:
+        """Merge a newer model into each job that is due to receive one before this step."""
+        for due, row, midway in self.merging:
+            if due == number:
+                self.x[row].lerp_(midway.model, midway.weight)
+
+    def _gradient(self, number: int) -> Tensor:
+        """Return ``(g, d)`` gradients of the g running jobs; update their sums of losses and hits."""
+        still, counting = self.plan.active[number], self.plan.counts(number)
+        inputs, targets = self._minibatches(number, still)
+        shares = self.plan.shares(number, self.x)
+        outputs, backward = self.outputs_and_backward(self.x[:still], inputs, self._draws(number, still))
+        flat = outputs.flatten(0, 1)
+        losses, gradient = losses_and_gradient(self.data.losses, shares, flat, targets, wanted=counting)
+        if counting and losses is not None:
+            tally = torch.stack([losses, self.data.hits(flat, targets).to(losses), losses.square()])
+            self._count(number, tally * (shares > 0) if self.plan.padded[number] else tally)
+        return backward(gradient.view_as(outputs))
+
+    def _draws(self, number: int, still: int) -> Draws | None:
+        """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
+        generators = [work.draws for work in self.works[:still] if work.draws is not None]  # all or none
+        if not generators:
+            return None
+        if self.alone:
+            return Draws(generators)
+        return Draws(generators, self.plan.widths[number, :still].tolist(), len(self.plan.columns))
+
+    def _count(self, number: int, tally: Tensor) -> None:
+        """Add a step's ``(3, g · B)`` losses, hits and squared losses to the sums of jobs in their last epoch."""
+        still = self.plan.active[number]
+        sums = tally.view(3, still, -1).sum(-1)
+        if number < self.plan.last_counted:
+            sums = torch.where(self.plan.counts_from[:still] <= number, sums, 0.0)
+        self.sums[:, :still] += sums
+
+    def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor]:
+        """Return a step's ``(g, B, …)`` inputs and ``(g · B, …)`` targets."""
+        indices = self.plan.indices[number, :still, : self.plan.sizes[number]].flatten()
+        if self.alone:
+            inputs = self.works[0].augmented(self.data, self.data.inputs[indices])
+            return inputs.unsqueeze(0), self.data.targets[indices]
+        inputs = self.data.inputs.index_select(0, indices).unflatten(0, (still, -1))
+        targets = self.data.targets.index_select(0, indices)
+        if self.data.augment is not None:  # without the padding, as if the job were trained alone
+            for row, width in enumerate(self.plan.widths[number, :still].tolist()):
+                augmented = self.works[row].augmented(self.data, inputs[row, :width])
+                overlaps = augmented.untyped_storage().data_ptr() == inputs.untyped_storage().data_ptr()
+                inputs[row, :width] = augmented.clone() if overlaps else augmented
+        return inputs, targets

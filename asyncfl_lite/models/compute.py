@@ -1,0 +1,421 @@
+"""Servers' requests for computations with models; requests of the same kind are computed together.
+
+A method asks for a computation, as in ``context.distil(x, batches, …)``, and continues with the result. Whether the
+computation is done at once or waits for other runs' requests does not concern the method, and makes no difference to
+the result's bits. There are two kinds: :class:`Answers`, outputs of models, and :class:`Descent`, gradient steps on a
+loss, minibatch by minibatch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any, Literal, NamedTuple, Protocol, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.models.stacked import Alone, Forward, chain_of, keeps_bits, shared_chain, stacked_forward
+from asyncfl_lite.models.steps import Adam, Step, clipped_to, losses_and_gradient, sgd, with_backward
+from asyncfl_lite.models.vectors import VectorModel
+
+
+class Request(Protocol):
+    """A computation that a server asks for."""
+
+    @property
+    def shared(self) -> Hashable:
+        """Key that requests must share to be computed together; None if they are computed one by one."""
+
+    def alone(self) -> Any:
+        """Return the result of this request, computed by itself."""
+
+    @classmethod
+    def together(cls, requests: Sequence[Self]) -> list[Any]:
+        """Return the results, in order, of requests that are computed together (one or more)."""
+
+
+def fulfilled(requests: Sequence[Request]) -> list[Any]:
+    """Return the results of ``requests``, in order; requests of the same kind are computed together."""
+    results: list[Any] = [None] * len(requests)
+    groups: dict[tuple[type[Request], Hashable], list[int]] = {}
+    for index, request in enumerate(requests):
+        if (shared := request.shared) is None:
+            results[index] = request.alone()
+        else:
+            groups.setdefault((type(request), shared), []).append(index)
+    for (kind, _), indices in groups.items():
+        for index, result in zip(indices, kind.together([requests[index] for index in indices]), strict=True):
+            results[index] = result
+    return results
+
+
+def fulfilled_now(request: Request) -> Any:
+    """Return the result of one request, without waiting for others."""
+    return fulfilled([request])[0]
+
+
+MODELS_AT_ONCE = 16
+"""Largest number of models in one computation; the activations of more would not fit into a CPU's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A request for the outputs of K models in evaluation mode, without gradient.
+
+    Attributes:
+        model: the module that the K models share; only their vectors differ.
+        xs: ``(d,)`` parameters, one vector per model.
+        inputs: ``(n, …)`` inputs for all models, or ``(K, n, …)``, separate inputs for each model.
+        buffers: ``(b,)`` running statistics, or None, one entry per model.
+        one_for_all: whether all models get the same inputs.
+        batch_size: number of inputs that each model processes at a time.
+
+    The request's result is a list of K tensors ``(n, …)``.
+    """
+
+    model: VectorModel
+    xs: Sequence[Tensor]
+    inputs: Tensor
+    buffers: Sequence[Tensor | None]
+    one_for_all: bool = True
+    batch_size: int = 500
+
+    @property
+    def shared(self) -> Hashable:
+        """Key that requests must share to be computed together with bit-identical results; None if computed alone."""
+        if (chain := shared_chain(self.model, *self.buffers)) is None:
+            return None
+        inputs = self.inputs if self.one_for_all else self.inputs[0]
+        sizes = [len(batch) for batch in inputs.split(self.batch_size)]
+        run = None if keeps_bits(chain, *sizes) else id(self)
+        return run, self.model.architecture, inputs.shape, inputs.dtype, inputs.device, self.batch_size
+
+    @property
+    def _own_inputs(self) -> Sequence[Tensor]:
+        return [self.inputs] * len(self.xs) if self.one_for_all else self.inputs.unbind()
+
+    def alone(self) -> list[Tensor]:
+        """Return the models' outputs, computed for this request only.
+
+        A chain of layers is computed in one step if each model has inputs of its own and none has running statistics.
+        """
+        if not self.one_for_all and chain_of(self.model) is not None and all(given is None for given in self.buffers):
+            with torch.no_grad():
+                return list(stacked_forward(self.model)(torch.stack(list(self.xs)), self.inputs))
+        own = zip(self.xs, self._own_inputs, self.buffers, strict=True)
+        return [self.model.outputs(x, inputs, buffers, self.batch_size) for x, inputs, buffers in own]
+
+    @classmethod
+    @torch.no_grad()
+    def together(cls, requests: Sequence[Answers]) -> list[list[Tensor]]:
+        """Return the outputs of each request, all computed together."""
+        forward, size = stacked_forward(requests[0].model), requests[0].batch_size
+        xs = [x for request in requests for x in request.xs]
+        inputs = [own for request in requests for own in request._own_inputs]
+        found: list[Tensor] = []
+        for first in range(0, len(xs), MODELS_AT_ONCE):
+            rows = slice(first, first + MODELS_AT_ONCE)
+            x, own = torch.stack(xs[rows]), _side_by_side(inputs[rows])
+            found += torch.cat([forward(x, batch) for batch in own.split(size, 1)], 1).unbind()
+        bounds = accumulate((len(request.xs) for request in requests), initial=0)
+        return [found[begin:end] for begin, end in pairwise(bounds)]
+
+
+def _side_by_side(inputs: Sequence[Tensor]) -> Tensor:
+    """Stack tensors to ``(K, n, …)``, without a copy if all are the same tensor."""
+    if all(own is inputs[0] for own in inputs):
+        return inputs[0].expand(len(inputs), *inputs[0].shape)
+    return torch.stack(list(inputs))
+
+
+class Minibatches:
+    """A sequence of minibatches from a set of samples.
+
+    Args:
+        inputs: ``(n, …)`` the whole set.
+        indices: ``(s,)`` int64 indices into ``inputs``, for all minibatches one after another.
+        sizes: number of samples in each minibatch.
+        rows: ``(r,)`` int64 indices into the set's predictions, for all minibatches one after another; None if every
+            sample has one prediction.
+        row_sizes: number of rows in each minibatch; None if there is one per sample.
+    """
+
+    def __init__(
+        self,
+        inputs: Tensor,
+        indices: Tensor,
+        sizes: Sequence[int],
+        rows: Tensor | None = None,
+        row_sizes: Sequence[int] | None = None,
+    ) -> None:
+        self.inputs, self.indices, self.sizes = inputs, indices, list(sizes)
+        self.rows = indices if rows is None else rows
+        self.row_sizes = self.sizes if row_sizes is None else list(row_sizes)
+
+    def means(self, table: Tensor) -> Tensor:
+        """Return, for each of r predictions, the mean of ``table (m,)`` over the predictions in its minibatch."""
+        values, sizes = table[self.rows], self.row_sizes
+        if len(set(sizes)) == 1:
+            means = values.view(-1, sizes[0]).mean(-1)
+        else:
+            means = torch.stack([part.mean() for part in values.split(sizes)])
+        return means.repeat_interleave(torch.tensor(sizes, device=values.device))
+
+
+class SampleSet:
+    """Samples on which a server distils; each has one or several predictions, numbered as rows of one table.
+
+    Args:
+        inputs: ``(n, …)``.
+        counts: ``(n,)`` int64 number of predictions of each sample: one, or one for every token that counts.
+
+    Attributes:
+        one_each: whether every sample has one prediction, so that rows are samples.
+        num_rows: number of predictions in the whole set.
+
+    >>> import numpy as np
+    >>> samples = SampleSet(torch.zeros(5, 2), torch.ones(5, dtype=torch.int64))
+    >>> batches = samples.minibatches(np.random.default_rng(0), size=2, passes=2)
+    >>> batches.sizes
+    [2, 2, 1, 2, 2, 1]
+    >>> sorted(batches.indices[:5].tolist())  # the first pass sees every sample once
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(self, inputs: Tensor, counts: Tensor) -> None:
+        self.inputs = inputs
+        self.one_each = bool((counts == 1).all())
+        self.num_rows = int(counts.sum())
+        self._counts, self._ends = counts, counts.cumsum(0)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def minibatches(
+        self, rng: np.random.Generator, *, size: int, passes: int = 1, steps: int | None = None
+    ) -> Minibatches:
+        """Draw the minibatches of ``passes`` passes over the set, each in a random order.
+
+        Args:
+            rng: the random generator, from which one permutation is drawn for each pass.
+            size: number of samples in a minibatch; the last one of a pass may have fewer.
+            passes: number of times that every sample is seen.
+            steps: number of minibatches, in place of ``passes``; the last pass may stop early.
+        """
+        count = len(self)
+        one_pass = [len(batch) for batch in torch.arange(count).split(size)]
+        steps = passes * len(one_pass) if steps is None else steps
+        passes = math.ceil(steps / len(one_pass))
+        sizes = (one_pass * passes)[:steps]
+        order = np.concatenate([rng.permutation(count) for _ in range(passes)])
+        indices = torch.from_numpy(order[: sum(sizes)]).to(self.inputs.device)
+        if self.one_each:
+            return Minibatches(self.inputs, indices, sizes)
+        row_sizes = [int(counts.sum()) for counts in self._counts[indices].split(sizes)]
+        return Minibatches(self.inputs, indices, sizes, self.rows_of(indices), row_sizes)
+
+    def rows_of(self, indices: Tensor) -> Tensor:
+        """Return the indices of the rows that predict the ``(b,)`` samples at ``indices``, sample by sample."""
+        if self.one_each:
+            return indices
+        counts = self._counts[indices]
+        before = self._ends[indices] - counts.cumsum(0)  # a sample's first row, less the rows of those chosen before it
+        return before.repeat_interleave(counts) + torch.arange(int(counts.sum()), device=indices.device)
+
+
+AdamState = tuple[Tensor, Tensor, int]
+"""Running averages of the gradient and of its square, each ``(d,)``, and the number of steps so far."""
+
+
+class Optimiser(NamedTuple):
+    """Settings of an optimiser: kind, learning rate, weight decay and clipping.
+
+    Attributes:
+        kind: Adam (0.9, 0.999, 1e-8), or plain gradient steps.
+        lr: learning rate.
+        weight_decay: factor of the L2 term that is added to the gradient.
+        clip: the largest global L2 norm of a gradient, or None.
+    """
+
+    kind: Literal["adam", "sgd"]
+    lr: float
+    weight_decay: float = 0.0
+    clip: float | None = None
+
+
+class Descended(NamedTuple):
+    """The result of gradient descent: parameters and Adam's state.
+
+    Attributes:
+        x: ``(d,)`` the parameters.
+        adam: Adam's state at the end, or None for plain steps.
+    """
+
+    x: Tensor
+    adam: AdamState | None
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """A request for gradient steps of one model, each on its own minibatch.
+
+    Attributes:
+        model: the model, which computes outputs from parameters.
+        start: ``(d,)`` initial parameters, which are not changed.
+        batches: the minibatch of every step.
+        loss: ``(predictions (…, b, C), *compared (…, b, …)) -> (…,)``, the mean loss over the rows of each minibatch: a
+            function defined in a module, or a :class:`~functools.partial` of one with plain settings.
+        optimiser: the optimiser's settings.
+        tables: ``(m, …)`` tensors with which the loss compares predictions, with a row for every prediction on the
+            whole set of inputs.
+        given: ``(r, …)`` further tensors for the loss, with a row for every prediction in the minibatches.
+        predictions: ``(outputs, inputs) -> (b, C)``, all predictions in a minibatch's outputs.
+        buffers: ``(b,)`` running statistics, or None; training mode writes into them.
+        train: whether BatchNorm and dropout act as in training.
+        adam: the state from which Adam continues; None for a fresh start.
+        skips: a function that is called with every step's loss; if it returns true, that step's gradient is replaced by
+            zero.
+
+    The request's result is a :class:`Descended`.
+    """
+
+    model: VectorModel
+    start: Tensor
+    batches: Minibatches
+    loss: Callable[..., Tensor]
+    optimiser: Optimiser
+    tables: Sequence[Tensor] = ()
+    given: Sequence[Tensor] = ()
+    predictions: Callable[[Tensor, Tensor], Tensor] = lambda outputs, inputs: outputs
+    buffers: Tensor | None = None
+    train: bool = False
+    adam: AdamState | None = None
+    skips: Callable[[float], bool] | None = None
+
+    @property
+    def shared(self) -> Hashable:
+        """Key that requests must share to be computed together with bit-identical results; None if computed alone."""
+        chain = shared_chain(self.model, self.buffers)
+        if chain is None or self.skips is not None:
+            return None
+        if self.train and any(type(layer) is nn.Dropout for layer in chain.vectors):
+            return None
+        loss, kind, batches = self.loss, self.optimiser, self.batches
+        named = (loss.func, tuple(sorted(loss.keywords.items()))) if isinstance(loss, partial) else loss
+        return (
+            None if keeps_bits(chain, *batches.sizes) else id(self),
+            self.model.architecture,
+            (self.start.dtype, self.start.device, batches.inputs.shape[1:]),
+            named,
+            kind if kind.kind == "adam" else kind._replace(lr=0.0),  # plain steps may have a learning rate per row
+            (tuple(batches.sizes), tuple(batches.row_sizes)),
+            tuple((table.shape[1:], table.dtype) for table in (*self.tables, *self.given)),
+            self.adam and self.adam[2],
+        )
+
+    def alone(self) -> Descended:
+        """Run the steps of this request only."""
+        return _descend([self], Alone(self.model, self.buffers, train=self.train))[0]
+
+    @classmethod
+    def together(cls, requests: Sequence[Descent]) -> list[Descended]:
+        """Run the steps of all requests side by side."""
+        return _descend(requests, stacked_forward(requests[0].model))
+
+
+def _descend(requests: Sequence[Descent], forward: Forward) -> list[Descended]:
+    """Run the steps of G requests, one model per row of a matrix."""
+    first, step = requests[0], _Stepping(requests)
+    x, with_gradient = torch.stack([one.start for one in requests]), with_backward(forward)
+    pool, indices = _pooled([one.batches for one in requests])
+    for chosen, compared in zip(indices.split(first.batches.sizes, 1), _compared(requests), strict=True):
+        inputs = pool.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
+        outputs, backward = with_gradient(x, inputs)
+        loss, of_outputs = _loss_and_gradient(requests, outputs, inputs, compared)
+        gradient = backward(of_outputs)
+        if first.skips is not None and loss is not None and first.skips(float(loss)):
+            gradient = torch.zeros_like(gradient)
+        step(x, gradient)
+    return step.descended(x)
+
+
+def _compared(requests: Sequence[Descent]) -> Iterator[list[Tensor]]:
+    """Yield, for each minibatch, the ``(G, r, …)`` tensors that predictions are compared with.
+
+    For one request alone, whose tables may be large, rows are looked up minibatch by minibatch.
+    """
+    sizes = requests[0].batches.row_sizes
+    if len(requests) == 1:
+        (one,) = requests
+        for rows, *given in zip(*(rows.split(sizes) for rows in (one.batches.rows, *one.given)), strict=True):
+            yield [part.unsqueeze(0) for part in (*(table[rows] for table in one.tables), *given)]
+        return
+    each = [[*(table[one.batches.rows] for table in one.tables), *one.given] for one in requests]
+    together = [torch.stack(same).split(sizes, 1) for same in zip(*each, strict=True)]
+    for index in range(len(sizes)):
+        yield [parts[index] for parts in together]
+
+
+def _pooled(batches: Sequence[Minibatches]) -> tuple[Tensor, Tensor]:
+    """Return the union of several servers' inputs, and the ``(G, s)`` indices of each server's inputs in it."""
+    pools = {id(one.inputs): one.inputs for one in batches}
+    indices = torch.stack([one.indices for one in batches])
+    if len(pools) == 1:
+        return batches[0].inputs, indices
+    begins, total = {}, 0
+    for name, inputs in pools.items():
+        begins[name], total = total, total + len(inputs)
+    shift = torch.tensor([begins[id(one.inputs)] for one in batches], device=indices.device)
+    return torch.cat(list(pools.values())), indices + shift[:, None]
+
+
+def _loss_and_gradient(
+    requests: Sequence[Descent], outputs: Tensor, inputs: Tensor, compared: Sequence[Tensor]
+) -> tuple[Tensor | None, Tensor]:
+    """Return all requests' losses if they are needed, and their gradient with respect to a minibatch's outputs."""
+    loss, weights, wanted = requests[0].loss, outputs.new_ones(len(requests)), requests[0].skips is not None
+    predictions = _predictions(requests, outputs, inputs)
+    if predictions is outputs:
+        return losses_and_gradient(loss, weights, outputs, *compared, wanted=wanted)
+    leaf = outputs.requires_grad_()
+    predictions = _predictions(requests, leaf, inputs)
+    losses, gradient = losses_and_gradient(loss, weights, predictions.detach(), *compared, wanted=wanted)
+    return losses, torch.autograd.grad(predictions, leaf, gradient)[0]
+
+
+def _predictions(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor) -> Tensor:
+    """Return all requests' ``(G, b, C)`` predictions from a minibatch's outputs."""
+    own = outputs.unbind()
+    found = [one.predictions(*pair) for one, *pair in zip(requests, own, inputs.unbind(), strict=True)]
+    return outputs if all(rows is out for rows, out in zip(found, own, strict=True)) else torch.stack(found)
+
+
+class _Stepping:
+    """An optimiser that steps the models of several requests at once, one model per row of a matrix."""
+
+    def __init__(self, requests: Sequence[Descent]) -> None:
+        kind, like = requests[0].optimiser, torch.stack([one.start for one in requests])
+        self.clip, self.adam = kind.clip, None
+        if kind.kind == "sgd":
+            self.step: Step = sgd(like.new_tensor([one.optimiser.lr for one in requests])[:, None], kind.weight_decay)
+            return
+        self.step = self.adam = Adam(like, kind.lr, kind.weight_decay)
+        if requests[0].adam is not None:
+            mean, square, counts = zip(*(one.adam for one in requests), strict=True)
+            self.adam.restore((torch.stack(mean), torch.stack(square), counts[0]))
+
+    def __call__(self, x: Tensor, gradient: Tensor) -> None:
+        """Update the ``(G, d)`` parameters in place; gradients are clipped first if that option is set."""
+        self.step(x, gradient if self.clip is None else clipped_to(gradient, self.clip))
+
+    def descended(self, x: Tensor) -> list[Descended]:
+        """Return the results, given the final ``(G, d)`` parameters; each model is copied to a tensor of its own."""
+        if self.adam is None:
+            return [Descended(row.clone(), None) for row in x]
+        mean, square, count = self.adam.state()
+        return [Descended(row.clone(), (m, s, count)) for row, m, s in zip(x, mean, square, strict=True)]
