@@ -20,7 +20,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -76,7 +76,7 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
     with needs("images", name):
         from torchvision import datasets  # a second and more to import: only when needed
 
-    known = cast("type[TorchvisionImages]", TASKS.get(name))
+    known: Any = TASKS.get(name)
     reader = getattr(datasets, known.reader)
     how = f"get it with task_settings download=true, or put {known.title} there as torchvision lays it out"
     place = Path(folder) / known.places[0] if download else data_folder(folder, *known.places, how=how)
