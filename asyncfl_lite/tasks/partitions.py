@@ -11,12 +11,13 @@ from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.tasks.arrays import owners_of
@@ -87,7 +88,11 @@ class Partition(Settings):
         _, kinds = np.unique(owners_of(owners, len(labels)) if self.needs_owners else labels, return_inverse=True)
         with no_global_draws(self, f"partition: {type(self).__name__}.assign", "the generator that it is given"):
             parts = self.assign(kinds, num_clients, rng)
-        return self._checked(parts, num_clients, len(labels))
+        return (
+            parts.sort_each()
+            if is_ours(self) and isinstance(parts, Parts)
+            else self._checked(parts, num_clients, len(labels))
+        )
 
     @abstractmethod
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -121,8 +126,7 @@ class Partition(Settings):
             raise ConfigError(
                 f"{whose} must give indices from 0 to {num_samples - 1}, got {whole[first]} for client {client}"
             )
-        for part in found:
-            part.sort()
+        found.sort_each()
         times = np.bincount(whole, minlength=num_samples)
         if times.max() > 1 and not self.shares_samples:
             index = int(times.argmax())
@@ -150,6 +154,12 @@ class Parts(list[np.ndarray]):
     def __init__(self, whole: np.ndarray, sizes: np.ndarray) -> None:
         super().__init__(whole[start:end] for start, end in pairwise([0, *sizes.cumsum().tolist()]))
         self.whole = whole
+
+    def sort_each(self) -> Self:
+        """Sort each client's indices in place, and return the list."""
+        for part in self:
+            part.sort()
+        return self
 
 
 def sizes_of(parts: Sequence[np.ndarray]) -> np.ndarray:
