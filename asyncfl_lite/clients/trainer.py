@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,32 +68,32 @@ class Trainer:
         self.seed = seed
         self.cohort = cohort
         self.draws = draws
-        chain = chain_of(model)
-        self._chain_of_images = bool(chain and chain.images)
-        self._mixes = chain is not None and not chain.images and keeps_bits(chain, training.batch_size)
-        self._alike = dataclasses.replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
+        self._chain = chain_of(model)
 
     def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Train ``jobs``; return their outcomes in the same order."""
         return train_together([(self, job) for job in jobs])
 
-    @property
+    @cached_property
     def shared(self) -> Hashable:
-        """Key that jobs must share to be trained in one cohort; None if jobs are trained one by one.
+        """Key that jobs of several runs must share to be trained in one cohort; None if jobs are trained one by one.
 
         Jobs of different runs share a key only if a row's bits do not depend on the other rows, as in batched products
         of small matrices (:func:`.keeps_bits`); in grouped convolutions they may depend on them.
         """
         if not self.cohort:
             return None
-        run = None if self._mixes else id(self)
-        return run, self.model.architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, self._alike
+        chain, data, training = self._chain, self.data, self.training
+        mixes = chain is not None and not chain.images and keeps_bits(chain, training.batch_size)
+        alike = dataclasses.replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
+        run = None if mixes else id(self)
+        return run, self.model.architecture, id(data.inputs), id(data.targets), data.augment, alike
 
     @property
     def largest_cohort(self) -> int:
         """Largest number of jobs in one computation."""
         on_processor = self.data.inputs.device.type == "cpu"
-        most = LARGEST_OF_IMAGES if self._chain_of_images and on_processor else LARGEST_COHORT
+        most = LARGEST_OF_IMAGES if self._chain and self._chain.images and on_processor else LARGEST_COHORT
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
@@ -174,9 +175,10 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
         Outcomes in the order of ``jobs``. Each is the one that its trainer alone would return, up to rounding.
     """
     works = [trainer.plan(job) for trainer, job in jobs]
+    several = any(trainer is not jobs[0][0] for trainer, _ in jobs)
     groups: dict[Hashable, list[int]] = {}
     for index, (trainer, job) in enumerate(jobs):
-        key = index if trainer.shared is None else (trainer.shared, job.correction is None)
+        key = (trainer.shared if several else None, job.correction is None) if trainer.cohort else index
         groups.setdefault(key, []).append(index)
     outcomes: dict[int, Outcome] = {}
     for members in groups.values():
