@@ -119,9 +119,9 @@ def told_of_draws(watching: bool = True) -> Iterator[None]:
     Args:
         watching: whether to look; callbacks may draw from them, since nothing else does.
     """
-    before = GlobalStates.now()
+    before = GlobalStates.now() if watching else None
     yield
-    if watching and (drawn := before.drawn()):
+    if before is not None and (drawn := before.drawn()):
         warnings.warn(
             f"run: a method or other code of your own drew from global random numbers ({drawn}), so that the seed does "
             "not decide the result; draw from the generators that are given, such as context.rng",

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
@@ -59,7 +59,7 @@ def as_config(given: Config | Mapping[str, Any]) -> Config:
         ConfigError: for anything else, and for a configuration with invalid values.
     """
     if isinstance(given, Config):
-        return given.model_copy(update={"seed": given.seed})  # checked: pydantic's model_construct checks nothing
+        return given if given.checked else given.model_copy(update={"seed": given.seed})
     if not isinstance(given, Mapping):
         raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
     return Config.from_mapping(dict(given))
@@ -75,6 +75,7 @@ def task_of(config: Config, own: Task | None = None) -> Task:
 
     Raises:
         ConfigError: when the configuration comes from a run on the user's own data, and those data are not given.
+        DataError: when the labels are not classes.
     """
     return checked_task(config, own)[0]
 
@@ -89,6 +90,8 @@ def checked_task(config: Config, own: Task | None = None) -> tuple[Task, int]:
     given = load_task(config.task_settings) if own is None else own
     task = given.of_run(config.seed).judged_on(config.judged_on)
     now = checksum(task)
+    if own is not None or task.test_inputs not in _SUMS:
+        check_classes(task)
     if own is not None or _SUMS.setdefault(task.test_inputs, now) == now:
         return task, now
     warnings.warn(f"task: the data of {task.name!r} were changed in this process; they are loaded again", stacklevel=2)
@@ -130,9 +133,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     Raises:
         ConfigError: when the partition cannot divide these samples, or the data came with their own clients and the
             configuration asks for others.
-        DataError: when the labels are not classes.
     """
-    check_classes(task)
     if task.clients and (config.partition != "given" or config.clients != len(task.clients)):
         raise ConfigError(
             f"partition: the data came with their clients, so it must be 'given' with clients={len(task.clients)}, got "
@@ -167,23 +168,41 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
         ConfigError: when the model does not fit the task; the message says why.
         DataError: when the losses or the scores of a user's own task class fail.
     """
-    model, (inputs, _) = VectorModel(module), task.samples
+    model = VectorModel(module)
     begin_anew(model)
-    draws = check_conduct(config.model, model, inputs, (*task.labels.shape[1:], task.num_classes))
+    size, sizes = config.batch_size, sizes_of(parts)
+    single = np.flatnonzero(sizes if size == 1 else sizes % size == 1)
+    ours = all(map(is_ours, (config.model_settings, config.initial_settings, type(task)))) and task.augment is None
+    outputs = (*task.labels.shape[1:], task.num_classes)
+    kind = (config.model_settings, model.architecture, task.input_spec, task.inputs.dtype, outputs)
+    case = (*kind, config.cohort, config.device, len(single) > 0)
+    if ours and case in _WITHOUT_FAULT:
+        return Fitted(model, *_WITHOUT_FAULT[case])
+    draws = check_conduct(config.model, model, task.samples[0], outputs)
     x, buffers = model.flatten()
     check_scoring(task, lambda inputs: model.outputs(x, inputs, buffers))
-    check_augment(task.augment, inputs)
-    _allow_for_single_samples(config, task, parts, model)
-    return Fitted(model, draws, _trains_together(config, task, model, draws))
+    check_augment(task.augment, task.samples[0])
+    steady = len(single) > 0 and _steady_on_one(config, task, model, single[0])
+    cohort = _trains_together(config, task, model, draws)
+    if ours and not (steady or model.overwrites or model.needs_two):
+        _WITHOUT_FAULT[case] = draws, cohort
+    return Fitted(model, draws, cohort)
 
 
-def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel) -> None:
-    """Prepare the model for minibatches of one sample if a client has one; raise if it cannot be trained on them."""
-    size, sizes = config.batch_size, sizes_of(parts)
-    having = np.flatnonzero(sizes if size == 1 else sizes % size == 1)
-    if not len(having) or takes_one(model, task.samples[0]):
-        return
-    which = f"a minibatch of one sample, such as client {having[0]}'s last"
+_WITHOUT_FAULT: dict[Hashable, tuple[bool, bool]] = {}
+"""Models of this package that a run has tried without finding anything unusual, with all on which that depends ->
+the last two fields of :class:`Fitted`."""
+
+
+def _steady_on_one(config: Config, task: Task, model: VectorModel, client: int) -> bool:
+    """Prepare the model for minibatches of one sample, of which a client has one; raise if it cannot train on them.
+
+    Returns:
+        Whether its BatchNorm goes by running statistics there.
+    """
+    if takes_one(model, task.samples[0]):
+        return False
+    which = f"a minibatch of one sample, such as client {client}'s last"
     model.steady_on_one()
     if not takes_one(model, task.samples[0]):
         raise ConfigError(
@@ -191,6 +210,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
             "or goes by single samples, such as GroupNorm"
         )
     _say(f"model: {config.model!r} cannot normalise {which}; BatchNorm goes by its running statistics there")
+    return True
 
 
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:

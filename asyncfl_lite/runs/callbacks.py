@@ -40,11 +40,6 @@ class Callbacks:
         _check("on_evaluate", on_evaluate, "run", "row")
         self.on_version, self.on_evaluate = on_version, on_evaluate
 
-    @property
-    def none(self) -> bool:
-        """Whether there are no callbacks."""
-        return self.on_version is None and self.on_evaluate is None
-
     def made_version(self, run: Any) -> None:
         """Call ``on_version``, if it is given, after a new version."""
         _call(run, self.on_version, run)

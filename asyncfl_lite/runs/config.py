@@ -189,6 +189,7 @@ class Config(Settings):
     )
 
     _own_task: str | None = PrivateAttr(None)
+    _checked: bool = PrivateAttr(False)
 
     @model_validator(mode="before")
     @classmethod
@@ -258,7 +259,13 @@ class Config(Settings):
         if ("alpha" in type(self.partition_settings).model_fields) != (self.alpha is not None):
             does = "does not use" if self.alpha is not None else "needs"
             raise ValueError(f"alpha: partition {self.partition!r} {does} it, got {self.alpha}")
+        self._checked = True
         return self
+
+    @property
+    def checked(self) -> bool:
+        """Whether the settings have been checked; pydantic's ``model_construct`` checks nothing."""
+        return self._checked
 
     @property
     def own_task(self) -> str | None:
@@ -267,7 +274,7 @@ class Config(Settings):
 
     def on_own_task(self, name: str | None) -> Config:
         """Return a copy for a run on the user's own data called ``name``; None means the task in the settings."""
-        copy = self.model_copy()
+        copy = self.with_checked()
         copy._own_task = name
         return copy
 

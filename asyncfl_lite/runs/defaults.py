@@ -6,6 +6,7 @@ Nothing here depends on recorded results, so the same call is the same run every
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -94,8 +95,9 @@ def layers_of(task: str, algorithm: str, setup: str | None = None) -> list[Layer
     ]
 
 
+@cache
 def defaults(task: str, algorithm: str, setup: str | None = None) -> dict[str, Any]:
-    """Return the defaults of one method on one task; ``settings`` holds the method's own options.
+    """Return the defaults of one method on one task, not to be changed; ``settings`` holds the method's own options.
 
     Args:
         task, algorithm, setup: as for :func:`layers_of`.

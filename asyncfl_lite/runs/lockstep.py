@@ -198,7 +198,7 @@ def finish_together(
         each = ", ".join(map(str, sorted(threads)))
         raise ConfigError(f"threads: must be the same for runs that train together, got {each}")
     results: dict[int, Result] = {}
-    watch = told_of_draws(all(run.callbacks.none for run in runs))
+    watch = told_of_draws(all(run.may_draw for run in runs))
     with (
         ExitStack() as stack,
         saved_when_interrupted(runs) as stops,

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -19,6 +20,7 @@ from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import actual, check_device, torch_threads, usual_torch
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
+from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.streams import stream, told_of_draws
 from asyncfl_lite.models.compute import Request, fulfilled_now
 from asyncfl_lite.models.weights import as_state
@@ -35,11 +37,12 @@ from asyncfl_lite.runs.assembly import (
     trainer_for,
 )
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
-from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.config import Config, registries
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
+    Identity,
     changed_versions,
     check_free,
     check_place,
@@ -109,7 +112,8 @@ def run(
     >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
     [[14, 6, 3], [37, 2, 7]]
     """
-    check_shown(progress)
+    if progress is not False:
+        check_shown(progress)
     started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
     with started.alone():
         result = started.finish(progress=progress)
@@ -184,7 +188,6 @@ class Run:
         own_task: name of the user's own data; None for a named task.
         parts: client -> ``(n_i,)`` indices of its samples in the task's training set.
         data: digests of the data that the run reads but the configuration does not contain; see :func:`.data_of`.
-        identity: the identity that a checkpoint of this run has; see :func:`.identity_of`.
         checkpoint: file in which the run saves itself, or None.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
@@ -219,7 +222,8 @@ class Run:
         on_version: OnVersion | None = None,
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
-        self.callbacks = Callbacks(on_version, on_evaluate)
+        none = on_version is None and on_evaluate is None
+        self.callbacks = None if none else Callbacks(on_version, on_evaluate)
         config = as_config(config)
         if not isinstance(task, Task | None):
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
@@ -231,7 +235,6 @@ class Run:
         if torch.device(config.device).type == "cuda":
             self.versions["gpu"] = torch.cuda.get_device_name(config.device)
         self.data = data_of(config, task, state)
-        self.identity = identity_of(config, self.own_task, self.data)
         self.checkpoint = None if checkpoint is None else as_path(checkpoint, "checkpoint").resolve()
         if self.checkpoint is not None:
             check_place(self.checkpoint, self.identity)
@@ -245,6 +248,11 @@ class Run:
         self.progress: Progress | None = None
         self.claim: ExitStack | None = None
         self._blocks = 0
+
+    @cached_property
+    def identity(self) -> Identity:
+        """What makes the run this run, by which its checkpoint is recognised; see :func:`.identity_of`."""
+        return identity_of(self.config, self.own_task, self.data)
 
     def _assemble(self, task: Task | None, weights: Mapping[str, torch.Tensor] | None) -> None:
         config = self.config
@@ -293,22 +301,31 @@ class Run:
     def finish(self, ended: Callable[[Result], None] | None = None, *, progress: Shown = False) -> Result:
         """Run to the end, pass the result to ``ended`` while interrupts still wait, and return it."""
         wall, processor = time.perf_counter(), time.process_time()
-        with (
-            self.alone(),
-            saved_when_interrupted([self]) as stops,
-            torch_threads(self.config.threads),
-            Progress(progress, [self]),
-            told_of_draws(self.callbacks.none),
-        ):
+        with ExitStack() as around:
+            around.enter_context(self.alone())
+            around.enter_context(torch_threads(self.config.threads))
+            train = self.train
+            if self.checkpoint is not None:
+                train = around.enter_context(saved_when_interrupted([self])).allowed()(train)
+            if progress is not False:
+                around.enter_context(Progress(progress, [self]))
+            if self.may_draw:
+                around.enter_context(told_of_draws())
             try:
                 self.begin()
-                self.simulation.run(stops.allowed()(self.train))
+                self.simulation.run(train)
             except StopRun as stop:
                 self.stop(stop)
             result = self.result(time.perf_counter() - wall, time.process_time() - processor)
             if ended is not None:
                 ended(result)
             return result
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether to look if users' own code draws from global random numbers; callbacks may do so."""
+        classes = (registry.get(getattr(self.config, kind)) for kind, registry in registries().items())
+        return self.callbacks is None and not (self.own_task is None and all(map(is_ours, classes)))
 
     def stop(self, why: StopRun) -> None:
         """Record that a callback has stopped the run."""
@@ -348,10 +365,13 @@ class Run:
             self._record()
         if every is not None and version % every == 0:
             self.save()
-        self.callbacks.made_version(self)
+        if self.callbacks is not None:
+            self.callbacks.made_version(self)
 
     def _made_none(self, simulation: Simulation) -> None:
-        """Tell the display, if there is one, that a job ended without making a version."""
+        """Tell the display, if there is one or jobs are refused or lost, that a job ended without making a version."""
+        if self.progress is None and (self.algorithm.rejections or simulation.ended):
+            self.progress = Progress(False, [self])
         if self.progress is not None:
             self.progress.waiting(self)
 
@@ -363,7 +383,8 @@ class Run:
             **self.evaluate(),
         }
         self._rows.append(MappingProxyType(row))
-        self.callbacks.evaluated(self, row)
+        if self.callbacks is not None:
+            self.callbacks.evaluated(self, row)
 
     def result(self, seconds: float, cpu_seconds: float) -> Result:
         """Make the result of a run that has ended, given the wall-clock and processor seconds that it took."""
