@@ -252,6 +252,10 @@ class Registry(Generic[T]):
             raise ConfigError(unknown_name(self.kind, name, self._entries))
         return self._entries[name]
 
+    def name_of(self, cls: type) -> str:
+        """Return the name under which a class is registered, or its own if it is not."""
+        return next((name for name, known in self._entries.items() if known is cls), cls.__name__)
+
     def __contains__(self, name: object) -> bool:
         if isinstance(name, str) and name not in self._entries:
             import_installed()

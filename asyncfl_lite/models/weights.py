@@ -186,6 +186,13 @@ def content_of(values: Tensor | np.ndarray) -> memoryview | bytes:
     return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()
 
 
+def stored(values: Tensor | np.ndarray) -> Tensor | np.ndarray:
+    """Return what is in memory of a tensor whose numbers are repeated, as by ``expand``; others as they are."""
+    if not isinstance(values, Tensor) or 0 not in values.stride():
+        return values
+    return values[tuple(slice(0, 1 if stride == 0 else None) for stride in values.stride())]
+
+
 def _some(names: Sequence[object]) -> str:
     """Return the first few names in one line, and the number of further ones."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""

@@ -67,7 +67,8 @@ def as_config(given: Config | Mapping[str, Any]) -> Config:
 
 def load_task(source: TaskSource) -> Task:
     """Load a task, or return the loaded one from a cache if its files have not changed."""
-    return _loaded(source, fingerprint(source.files()))
+    files = source.files()
+    return _loaded(source, fingerprint(files) if files else None)
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
@@ -169,7 +170,8 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
         DataError: when the losses or the scores of a user's own task class fail.
     """
     model = VectorModel(module)
-    begin_anew(model)
+    if model.buffer_slots:
+        begin_anew(model)
     size, sizes = config.batch_size, sizes_of(parts)
     single = np.flatnonzero(sizes if size == 1 else sizes % size == 1)
     ours = all(map(is_ours, (config.model_settings, config.initial_settings, type(task)))) and task.augment is None
@@ -242,7 +244,7 @@ def method_for(config: Config, model: VectorModel) -> Algorithm:
     The clients still report what their trackers recorded.
     """
     method = config.make_algorithm()
-    if only_tracks(model):
+    if model.buffer_slots and only_tracks(model):
         method.bn_mode = "freeze"
     return method
 

@@ -207,6 +207,8 @@ class Config(Settings):
     @classmethod
     def _device(cls, name: str) -> str:
         """Raise an error for a device name unknown to torch; a run checks later whether the machine has the device."""
+        if name == "cpu":
+            return name
         import torch
 
         from asyncfl_lite.base.devices import AUTO
@@ -398,9 +400,10 @@ def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _share_tokenizer(filled: dict[str, Any]) -> None:
     """Give a text task the tokeniser of the model's checkpoint, unless the task names its own."""
+    if "tokenizer" not in registries()["task"].get(filled["task"]).model_fields:
+        return
     task, checkpoint = filled["task_settings"], _value_of(filled["model_settings"], "checkpoint")
-    kind = registries()["task"].get(filled["task"])
-    if checkpoint and isinstance(task, dict) and "tokenizer" in kind.model_fields:
+    if checkpoint and isinstance(task, dict):
         filled["task_settings"] = {"tokenizer": checkpoint, **task}
 
 

@@ -115,6 +115,8 @@ def run(
     if progress is not False:
         check_shown(progress)
     started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
+    if checkpoint is None:
+        return started.finish(progress=progress)
     with started.alone():
         result = started.finish(progress=progress)
         started.remove_checkpoints()
@@ -279,7 +281,8 @@ class Run:
         )
         self.trainer = trainer_for(config, self.task, self.parts, self.model, self.algorithm, fitted)
         self.simulation = make_simulation(config, self.parts, self.algorithm, together=fitted.cohort)
-        self.simulation.observers.append(self._save_in_time)
+        if self.checkpoint is not None:
+            self.simulation.observers.append(self._save_in_time)
         self.simulation.version_observers.append(self._made_version)
         self.simulation.waiting_observers.append(self._made_none)
 
@@ -302,10 +305,10 @@ class Run:
         """Run to the end, pass the result to ``ended`` while interrupts still wait, and return it."""
         wall, processor = time.perf_counter(), time.process_time()
         with ExitStack() as around:
-            around.enter_context(self.alone())
             around.enter_context(torch_threads(self.config.threads))
             train = self.train
             if self.checkpoint is not None:
+                around.enter_context(self.alone())
                 train = around.enter_context(saved_when_interrupted([self])).allowed()(train)
             if progress is not False:
                 around.enter_context(Progress(progress, [self]))

@@ -41,10 +41,9 @@ import torch
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
 from asyncfl_lite.base.files import clear_parts, fingerprint, regular, unsealed, write_atomically
-from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of
+from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of, stored
 from asyncfl_lite.runs.config import GROUPS, NOT_IN_HASH, Config, registries
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.arrays import stored
 
 MEANING = 2
 """Revision of the package's numbers as a whole, whatever the method or the task.
@@ -149,7 +148,7 @@ def data_of(
         weights: a state dict that the run starts from.
     """
     groups = [group for group in GROUPS if task is None or group != "task_settings"]
-    found = {group: fingerprint(getattr(config, group).files()) for group in groups}
+    found = {group: fingerprint(files) for group in groups if (files := getattr(config, group).files())}
     if task is not None:
         tensors = dict(zip(("inputs", "labels"), task.samples, strict=True))  # without other seeds' samples
         arrays = {name: getattr(task, name) for name in ("test_inputs", "test_labels", "owners", "kinds")}

@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 
 from asyncfl_lite.base.errors import ConfigError, DataError, shown
 from asyncfl_lite.base.files import regular
+from asyncfl_lite.base.plugins import is_ours
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.simulator.simulation import Delays
@@ -140,6 +141,8 @@ def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -
     Raises:
         ConfigError: if a user's own law has no unit, or if its delays have no ``draw`` or a wrong number of categories.
     """
+    if is_ours(law):
+        return law.prepare(num_samples.copy(), rng)
     name = type(law).__name__
     unit = getattr(law, "unit", None)
     if not isinstance(unit, str) or not unit:

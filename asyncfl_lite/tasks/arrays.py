@@ -540,10 +540,3 @@ def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: in
     low, high = int(labels.min()), int(labels.max())
     if low < 0 or high >= classes:
         raise DataError(f"{path}: labels must be 0 to {classes - 1}, got {low if low < 0 else high}")
-
-
-def stored(values: torch.Tensor | np.ndarray) -> torch.Tensor | np.ndarray:
-    """Return what is in memory of a tensor whose numbers are repeated, as by ``expand``; others as they are."""
-    if not isinstance(values, torch.Tensor) or 0 not in values.stride():
-        return values
-    return values[tuple(slice(0, 1 if stride == 0 else None) for stride in values.stride())]

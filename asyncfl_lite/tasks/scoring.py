@@ -17,7 +17,8 @@ from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import DataError, reason, shown
 from asyncfl_lite.base.plugins import is_ours, on_copies
 from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.tasks.arrays import NOT_SUPPORTED, stored
+from asyncfl_lite.models.weights import stored
+from asyncfl_lite.tasks.arrays import NOT_SUPPORTED
 from asyncfl_lite.tasks.task import Task
 
 SAMPLES = 2

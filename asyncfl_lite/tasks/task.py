@@ -440,7 +440,9 @@ class Task:
         return (drawn.to(self.inputs) * spread + mean).clamp(low, high)
 
     def to(self, device: str | torch.device) -> Task:
-        """Return the task with its tensors on ``device``."""
+        """Return the task with its tensors on ``device``; the task itself if they are there."""
+        if self.inputs.device == torch.device(device):
+            return self
         moved = {key: getattr(self, key).to(device) for key in ("inputs", "labels", "test_inputs", "test_labels")}
         if self.validation is not None:
             moved["validation"] = tuple(part.to(device) for part in self.validation)
