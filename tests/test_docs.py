@@ -218,7 +218,9 @@ def test_what_the_pages_add_is_formatted_as_the_rest(copy):
 )  # what needs TensorBoard, tests/lite/test_callbacks.py runs without it
 def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(MODELS, "_entries", dict(MODELS._entries))  # no page's model in other tests
+    monkeypatch.setattr(
+        MODELS, "_entries", {name: MODELS.get(name) for name in MODELS}
+    )  # no page's model in other tests
     names: dict = {}
     for language, code in FENCE.findall(page.read_text()):
         if language == "python":

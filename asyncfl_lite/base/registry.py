@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -223,11 +224,23 @@ class Registry(Generic[T]):
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._entries: dict[str, type[T]] = {}
+        self._homes: dict[str, str] = {}
+
+    def expect(self, package: str, homes: Mapping[str, Iterable[str]]) -> None:
+        """Import a module only when one of the names that it registers is needed, or all names are.
+
+        Args:
+            package: the package of the modules.
+            homes: module in the package -> the names that it registers.
+        """
+        self._homes |= {name: f"{package}.{module}" for module, names in homes.items() for name in names}
 
     def register(self, name: str) -> Callable[[type[T]], type[T]]:
         """Register a class under ``name`` (class decorator)."""
 
         def file(cls: type[T]) -> type[T]:
+            if name in self._homes:
+                import_module(self._homes[name])
             known = self._entries.get(name)
             # a notebook's cell that is run again defines its class anew
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
@@ -249,7 +262,7 @@ class Registry(Generic[T]):
             ConfigError: if there is none; the message suggests the most similar name.
         """
         if name not in self:
-            raise ConfigError(unknown_name(self.kind, name, self._entries))
+            raise ConfigError(unknown_name(self.kind, name, list(self)))
         return self._entries[name]
 
     def name_of(self, cls: type) -> str:
@@ -257,11 +270,15 @@ class Registry(Generic[T]):
         return next((name for name, known in self._entries.items() if known is cls), cls.__name__)
 
     def __contains__(self, name: object) -> bool:
-        if isinstance(name, str) and name not in self._entries:
+        if isinstance(name, str) and name in self._homes:
+            import_module(self._homes[name])
+        elif isinstance(name, str) and name not in self._entries:
             import_installed()
         return isinstance(name, str) and name in self._entries
 
     def __iter__(self) -> Iterator[str]:
+        for module in self._homes.values():
+            import_module(module)
         import_installed()
         return iter(sorted(self._entries))
 

@@ -26,7 +26,6 @@ from asyncfl_lite.clients.training import (
     Work,
 )
 from asyncfl_lite.models.draws import Generators
-from asyncfl_lite.models.features import feature_statistics
 from asyncfl_lite.models.stacked import chain_of, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job, Outcome
@@ -164,6 +163,8 @@ class Trainer:
         if "label_counts" in asked:
             found["label_counts"] = targets.flatten().bincount(minlength=self.data.num_classes).cpu()
         if "features" in asked:
+            from asyncfl_lite.models.features import feature_statistics
+
             found["features"] = feature_statistics(self.model, x, inputs, buffers)
         return found
 

@@ -1,8 +1,15 @@
-"""Models by name; importing this package registers them all."""
+"""Models by name; a module other than that of the small image models is imported when one of its names is needed."""
 
-from asyncfl_lite.models import text, transformers, video
 from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.images import CNN, MLP, ResNet
-from asyncfl_lite.models.text import TextTransformer
 
-__all__ = ["CNN", "MLP", "MODELS", "ModelSpec", "ResNet", "TextTransformer", "text", "transformers", "video"]
+MODELS.expect(
+    __name__,
+    {
+        "text": ("text_transformer", "lstm"),
+        "transformers": ("bert", "t5", "causal_lm"),
+        "video": ("resnet3d",),
+    },
+)
+
+__all__ = ["CNN", "MLP", "MODELS", "ModelSpec", "ResNet"]

@@ -33,9 +33,7 @@ from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial import WeightsInitial
 from asyncfl_lite.runs.store import checksum, data_of, meaning
-from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import prepared
-from asyncfl_lite.simulator.faulty_simulation import faulty
 from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.simulator.server import Server
 from asyncfl_lite.simulator.simulation import Observer, Simulation
@@ -357,6 +355,8 @@ def make_simulation(
     sizes = sizes_of(parts)
     faults: dict[str, Any] = {}
     if not config.trouble.none:
+        from asyncfl_lite.simulator.faulty_simulation import faulty
+
         kind, faults = faulty(kind), {"faults": config.trouble}
     return kind(
         algorithm,
@@ -396,6 +396,8 @@ def schedule(config: Config | Mapping[str, Any], *, task: Task | None = None) ->
     >>> len(jobs.in_flight)
     4
     """
+    from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
+
     config = as_config(config)
     parts = deal_out(config, task_of(config, task))
     simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)

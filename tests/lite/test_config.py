@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 from bad_input import check
 from bad_input.configurations import CONFIGURATIONS, SEEDS
 
+import asyncfl_lite
 from asyncfl_lite import Config, Run, make_algorithm
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
 from asyncfl_lite.base.registry import written_as
+from asyncfl_lite.models import MODELS
 from asyncfl_lite.runs.config import GROUPS
+from asyncfl_lite.tasks import TASKS
 
 
 def test_the_papers_defaults_are_filled_in():
@@ -194,3 +198,18 @@ def test_a_message_of_something_else_stays_as_it_is():
             raise ConfigError(text)
     with pytest.raises(DataError, match="^a.alpha, x: so$"), written_as(a=settings):
         raise DataError("alpha, x: so")
+
+
+@pytest.mark.parametrize(
+    ("registry", "room", "loaded"),
+    [(ALGORITHMS, "algorithms", ()), (MODELS, "models", ("images",)), (TASKS, "tasks", ("images.base",))],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_module_is_imported_when_a_name_that_it_registers_is_asked_for(registry, room, loaded):
+    """The table of the room's ``__init__`` file names all others than the few that are always imported."""
+    package, homes = Path(asyncfl_lite.__file__).parent / room, {}
+    for path in package.rglob("*.py"):
+        module = ".".join(path.relative_to(package).with_suffix("").parts)
+        for name in re.findall(rf'^@{room.upper()}\.register\("(\w+)"\)', path.read_text(), re.M):
+            homes |= {} if module in loaded else {name: f"asyncfl_lite.{room}.{module}"}
+    assert homes == registry._homes
