@@ -198,7 +198,7 @@ ASLEEP = {
     "D": (mixed, {"mixing": 0.5, "staleness_function": "constant"}),
     "E": (all_fresh, {}),
     "F": (lambda server: burst(server, trained=0.5), {}),
-    "G": (first_buffer, {"buffer_size": 2}),  # the cache is empty
+    "G": (lambda server: zoo.fill(server, 0.0), {}),
     "H": (in_places, {}),  # who reports in which place
     "I": (growing, {}),
     "J": (mixed, {}),  # nobody was sent a correction
