@@ -470,3 +470,18 @@ class TaskSource(Settings):
             DataError: when the data are not available.
             MissingLibraryError: when an optional library that provides them is not installed.
         """
+
+
+class FolderSource(TaskSource):
+    """Abstract base of the settings of tasks that are read from files."""
+
+    folder: str | None = None
+    """Folder of data sets, or the data set's own; by default the one that ASYNCFL_DATA names, else
+    ~/.cache/asyncfl_lite."""
+
+
+class DownloadedSource(FolderSource):
+    """Abstract base of the settings of tasks that can be downloaded."""
+
+    download: bool = False
+    """Whether data, or a tokeniser, that do not exist locally may be downloaded."""

@@ -102,7 +102,7 @@ CONFIGURATIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("norm-unknown", {"model": "cnn", "model_settings": {"norm": "bath"}}, ("model_settings.norm: must be 'none', 'group', 'batch' or 'tracker', got 'bath'",)),
     ("task-without-settings", {"task_settings": {"side": 14}}, ("task_settings: 'side' is not known. Allowed: none",)),
     ("task-settings-a-list", {"task_settings": [1]}, ("task_settings: must be a mapping of nothing, got [1]",)),
-    ("side-not-offered", {"task": "mnist5k", "task_settings": {"side": 15}}, ("task_settings.side: must be 14 or 28, got 15",)),
+    ("split-not-offered", {"task": "mnist", "task_settings": {"split": "even"}}, ("task_settings.split: must be 'fixed' or 'seeded', got 'even'",)),
     ("other-images-its-own", {"task": "mnist", "task_settings": {"cross": "mnist"}}, ("task_settings.cross: must be other images than MNIST's own, got 'mnist'",)),
     ("side-too-small", {"task": "stl10", "task_settings": {"side": 0}}, ("task_settings.side: must be greater than or equal to 8, got 0",)),
     ("law-needs-more", {"delay": "uniform"}, ("delay_settings.low: must be given",)),

@@ -133,7 +133,7 @@ METHODS = {
     ),
     "kuiper": ({"settings": {"mixing": 0.7}}, {"mixing": 0.7}),
     "fedadt": (
-        {"buffer_size": 1, "rounds": 12, "settings": {"kd_lr": 0.2, "kd_temperature": 3.0, "alpha_min": 0.2, "alpha_max": 0.6, "alpha_versions": 1000, "kd_fraction": 0.03, "kd_batch_size": 16, "kd_rounds": 2}},
+        {"buffer_size": 1, "rounds": 12, "settings": {"kd_lr": 0.2, "alpha_min": 0.2, "alpha_max": 0.6, "alpha_versions": 1000, "kd_fraction": 0.03, "kd_batch_size": 16}},
         {"distillRate": 0.2},
     ),
     "fedrevive": (

@@ -393,7 +393,6 @@ def test_distillation_moves_the_model_and_nobody_elses_randomness():
         {"k_kd": 2},
         {"kd_batch_size": 9},
         {"kd_opt": "sgd", "kd_lr": 0.05},
-        {"kd_temperature": 3.0},
         {"proxy": "true"},
         {"t_probe": 2.0},
         {"t_gen": 3},

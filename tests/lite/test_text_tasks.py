@@ -472,10 +472,12 @@ def test_roles_speak_for_themselves():
     assert sizes["HAM"] == sum(len(f"HAM:\nto be or {number}.") for number in range(30))
 
 
-def test_shakespeare_from_a_file(tmp_path):
+def test_shakespeare_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(Shakespeare, "least", 100)
+    monkeypatch.setattr(Shakespeare, "length", 20)
     (tmp_path / "tinyshakespeare").mkdir()
     (tmp_path / "tinyshakespeare" / "input.txt").write_text(PLAY)
-    task = Shakespeare(folder=str(tmp_path), least=100, length=20).load()
+    task = Shakespeare(folder=str(tmp_path)).load()
     speeches, _ = roles_of(PLAY)
     for owner, role in enumerate(("HAM", "OPH")):
         windows = (len(speeches[role]) - 1) // 20
@@ -487,8 +489,9 @@ def test_shakespeare_from_a_file(tmp_path):
     natural = task.decode(task.unlabelled_set("natural", 3, RNG(0))[0])
     assert "\N{REPLACEMENT CHARACTER}" in natural  # the fool's letters that nobody else has
     assert re.search("zo\N{REPLACEMENT CHARACTER}nds|fool|nun|\N{REPLACEMENT CHARACTER}", natural)
-    with pytest.raises(ConfigError, match="^least: must leave some roles, each with 5 windows of 20"):
-        Shakespeare(folder=str(tmp_path), least=10_000, length=20).load()
+    monkeypatch.setattr(Shakespeare, "least", 10_000)
+    with pytest.raises(ConfigError, match="^roles: must be some, each with 5 windows of 20"):
+        Shakespeare(folder=str(tmp_path)).load()
 
 
 # Real files

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.algorithms.fedadt import PASSES, TEMPERATURE
 from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, PROMPTS, T_EST
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
@@ -40,12 +42,12 @@ FIELDS = {
 SWITCHES = {
     "distill_lr": "distill_lr", "distill_samples": "distill_samples", "clip_nu": "clip", "mix_alpha_min": "alpha_min",
     "mix_alpha_max": "alpha_max", "distill_optimizer": "distill_opt", "kd_lr": "kd_lr", "generator_lr": "generator_lr",
-    "latent_noise_lr": "latent_lr", "feature_weight": "alpha_feat", "kd_temperature": "kd_temperature",
+    "latent_noise_lr": "latent_lr", "feature_weight": "alpha_feat", 
     "synth_iters K_synth": "k_synth", "kd_steps K_KD": "k_kd", "kd_steps": "k_kd", "generator_period T_gen": "t_gen",
     "teacher_buffer c": "num_teachers", "synthesis_batch": "synth_batch_size", "kd_batch": "kd_batch_size",
     "probe_temperature": "t_probe", "beta constant": "beta_constant",
     "mixing beta": "mixing", "staleness_penalty alpha": "poly_a", "T_g": "alpha_versions",
-    "kd_data_share": "kd_fraction", "kd_rounds": "kd_rounds", "kd_weight_min": "alpha_min",
+    "kd_data_share": "kd_fraction", "kd_weight_min": "alpha_min",
     "kd_weight_max": "alpha_max",
 }  # fmt: skip
 """A printed name -> the method's switch."""
@@ -60,6 +62,9 @@ SPECIAL = {
     ("FedRevive", "samples_per_client"): lambda config: config.partition_settings.samples_per_client,
     ("FedRevive", "token_limit"): lambda config: config.task_settings.length,
     ("FedRevive", "auxiliary_set_share"): lambda config: round(config.held_out / (1 - config.held_out), 3),
+    ("FedRevive", "kd_temperature"): lambda config: make_algorithm(config.algorithm).temperature,
+    ("FedADT", "kd_temperature"): lambda config: TEMPERATURE,
+    ("FedADT", "kd_rounds"): lambda config: PASSES,
     ("FedADT", "concurrency"): lambda config: config.concurrency / config.clients,
     ("FedADT", "resample_batch"): lambda config: config.make_scheduling().batch,
     ("KUIPER", "frames per clip"): lambda config: config.task_settings.frames,
