@@ -49,7 +49,8 @@ def put_beside(app: Sphinx, error: Exception | None) -> None:
         shutil.copy(ROOT / "docs/pictures/explore.png", site / "docs/pictures")
         for page in (ROOT / "docs").glob("*.html"):
             text = re.sub(r"(href=\"[\w/.]+)\.(md|ipynb)\b", r"\1.html", page.read_text())
-            text = text.replace('content="pictures/', f'content="{app.config.html_baseurl}docs/pictures/')
+            if base := app.config.html_baseurl:  # those who show a link's picture want its whole address
+                text = text.replace('content="pictures/', f'content="{base}docs/pictures/')
             (site / "docs" / page.name).write_text(text)
         shutil.copy(app.config._raw_config["MATHJAX"], site / "_static" / "mathjax.js")
 
