@@ -5,7 +5,7 @@ override VENV  := .venv
 override BIN   := $(VENV)/bin
 override READY := $(VENV)/.ready
 
-TIER    ?= smoke
+TIER    ?= headline
 PAPER   ?= all
 ONLY    ?= *
 WORKERS ?= 2
@@ -61,7 +61,7 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@$(BIN)/python -m pip install -qq -c "$$CONSTRAINTS" -e '.[all,test]'
 	@touch $@
 
-reproduce: $(READY)  ## run the grid of TIER through papermill, after an estimate of its cost, and make its report (the main job)
+reproduce: $(READY)  ## run the papers' twelve central comparisons, or all cells of TIER, and report how they agree with the record
 	@$(BIN)/asyncfl-lite grid --paper="$$PAPER" --only="$$ONLY" --workers="$$WORKERS" $(if $(YES),--yes) \
 	 $(if $(SCHEDULER),--backend=dask --scheduler="$$SCHEDULER") -- "$$TIER"; \
 	 code=$$?; test $$code -gt 1 && exit $$code; $(BIN)/asyncfl-lite report --tier="$$TIER" && exit $$code

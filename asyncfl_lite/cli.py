@@ -16,15 +16,16 @@ import shutil
 import statistics
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
-from asyncfl_lite.base.plugins import import_own, located
+from asyncfl_lite.base.plugins import GROUP, import_own, located
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ REGISTRIES = {
     "algorithm": "ALGORITHMS",
     "delay": "DELAYS",
     "partition": "PARTITIONS",
-    "redispatch": "SCHEDULING",
+    "scheduling": "SCHEDULING",
     "selection": "SELECTIONS",
     "initial": "INITIALISERS",
 }
@@ -55,7 +56,7 @@ TITLES = {
     "model": "models",
     "delay": "delay laws",
     "partition": "partitions",
-    "redispatch": "redispatch (when a free slot gets new work)",
+    "scheduling": "scheduling (when a free slot gets new work)",
     "selection": "selection (which client gets the new work)",
     "initial": "initial (source of the initial weights)",
 }
@@ -226,16 +227,27 @@ def _named(name: str, what: str) -> str:
 
 @cache
 def registered() -> dict[str, list[str]]:
-    """Return the registered names of the package's own classes by registry, read from the source code without imports.
+    """Return the registered names by registry, read from the source code without imports.
 
     Importing the classes would import torch, which takes seconds.
     """
     found: dict[str, list[str]] = {}
-    for file in Path(__file__).parent.rglob("*.py"):
+    for file in _sources():
         text = file.read_text(encoding="utf-8")
         for registry, name in re.findall(r'^@(\w+)\.register\("(\w+)"\)', text, re.M):
             found.setdefault(registry, []).append(name)
     return {registry: sorted(names) for registry, names in found.items()}
+
+
+def _sources() -> Iterator[Path]:
+    """Yield the files of this package, and of the modules that installed packages name in the entry-point group."""
+    yield from Path(__file__).parent.rglob("*.py")
+    for point in entry_points(group=GROUP):
+        top, *inside = point.module.split(".")
+        found = find_spec(top)  # of a deeper module, it would import the packages above
+        for folder in (found and found.submodule_search_locations) or []:
+            path = Path(folder, *inside)
+            yield from path.rglob("*.py") if path.is_dir() else filter(Path.is_file, [path.with_suffix(".py")])
 
 
 def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -244,12 +256,12 @@ def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
     from asyncfl_lite.runs.defaults import COMMON, defaults
 
     chosen = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for name in ("task", "algorithm", "setup"):
+    for name in ("task", "algorithm", "preset"):
         chosen.add_argument(f"--{name}", nargs="?", default=COMMON.get(name))
     given, _ = chosen.parse_known_args(arguments)
     own = {name: field.default for name, field in Config.model_fields.items() if not field.is_required()}
     named = {"task": given.task, "algorithm": given.algorithm}
-    return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, setup=given.setup), **named}
+    return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, preset=given.preset), **named}
 
 
 def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:

@@ -101,7 +101,7 @@ def add_commands(commands: Any) -> None:
     tune.set_defaults(command="tune", carry_out=_tune)
 
     report = commands.add_parser("report", help="make the report from recorded results", formatter_class=WithDefaults)
-    tier = report.add_argument("--tier", default="smoke", help=TIER_OR_FILE)
+    tier = report.add_argument("--tier", default="headline", help=TIER_OR_FILE)
     tier.completer = _tiers
     report.add_argument("--runs", type=folder, default="runs", help="folder of results")
     report.add_argument(

@@ -58,7 +58,7 @@ _BUFFER = (
             {"buffer_size": 1, "server_lr": 1.0},
             {"buffer_size": 3, "server_lr": 0.3, "staleness_weight": "poly_norm"},
         ),
-        config={"cohort": "off"},
+        config={"vectorize": "off"},
         shares=True,
         known="PyTorch's tutorial on saving models warns of its cousin: state_dict() hands out references, no copies.",
     ),
@@ -87,7 +87,7 @@ _BUFFER = (
         config={
             **TOGETHER,
             "settings": {"buffer_weight": "uniform"},
-            "trouble": {"drop_out": 0.3, "time_out": 60.0},
+            "faults": {"dropout": 0.3, "time_out": 60.0},
         },
     ),
 )  # fmt: skip
@@ -193,7 +193,6 @@ _MEMORY = (
             {"buffer_size": 1, "server_lr": 1.0},
             {"buffer_size": 3, "server_lr": 0.7},
         ),
-        ({"buffer_size": 2, "server_lr": 0.5, "cache": False},),
         config={"server_lr": 0.3},
     ),
     Exhibit(
@@ -235,7 +234,7 @@ _MEMORY = (
         4,
         (
             {"buffer_size": 2, "server_lr": 0.1},
-            {"buffer_size": 1, "server_lr": 0.01, "beta2": 0.9, "bias_correction": True},
+            {"buffer_size": 1, "server_lr": 0.01, "beta1": 0.5},
             {"buffer_size": 3, "server_lr": 1.0, "beta1": 0.0, "delay_adaptive": True},
         ),
         config={"server_lr": 0.003},
@@ -267,7 +266,7 @@ _AROUND = (
         5,
         (
             {"buffer_size": 2, "server_lr": 0.1},
-            {"buffer_size": 1, "server_lr": 0.01, "floor": 0.3},
+            {"buffer_size": 1, "server_lr": 0.01, "beta1": 0.9},
             {"buffer_size": 3, "server_lr": 0.1, "correction": "once"},
         ),
         config={"server_lr": 0.003},
@@ -291,7 +290,7 @@ _AROUND = (
         4,
         (
             {"kd_lr": 0.1, "kd_batch_size": 2},
-            {"kd_lr": 0.5, "kd_batch_size": 3, "kd_rounds": 2, "tau_kd": 0},
+            {"kd_lr": 0.5, "kd_batch_size": 3, "tau_kd": 0},
         ),
         ({"kd_lr": 0.0},),
         config=ARRIVALS,

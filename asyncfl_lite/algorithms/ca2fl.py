@@ -23,8 +23,7 @@ class CA2FL(FedBuff):
     A step adds the mean of all cached updates h_i to the mean of the buffered corrections Δ_i - h_i.
 
     ``v = h + (1/M) Σ (Δ_i - h_i)``, ``x ← x + η v``, then ``h_i ← Δ_i``; h is the mean of all h_i, which start
-    at zero. A client that reports twice before that is cached by its last report. Without the cache, and in the first
-    aggregation, it is FedBuff.
+    at zero. A client that reports twice before that is cached by its last report. The first aggregation is FedBuff's.
 
     Attributes:
         cache: client -> ``(d,)`` cached update h_i; absent while zero.
@@ -48,14 +47,6 @@ class CA2FL(FedBuff):
     )
     state_names = (*FedBuff.state_names, "cache", "cache_sum", "_waiting")
 
-    class Settings(FedBuff.Settings):
-        """Options of CA²FL."""
-
-        cache: bool = True
-        """Use the cache; if False, this is FedBuff."""
-
-    settings: Settings
-
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Start at version 0 with an empty cache."""
         super().start(x0, context, **options)
@@ -65,8 +56,6 @@ class CA2FL(FedBuff):
 
     def entry(self, update: Update) -> Tensor:
         """Return the correction Δ_i - h_i, and remember Δ_i for the cache."""
-        if not self.settings.cache:
-            return update.delta
         self._waiting = {**self._waiting, update.client: update.delta}
         cached = self.cache.get(update.client)
         return update.delta if cached is None else update.delta - cached

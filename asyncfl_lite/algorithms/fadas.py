@@ -1,7 +1,7 @@
 """FADAS: FedBuff with an adaptive optimiser on the server.
 
 Wang, Wang, Chen, Wang, Lin, "FADAS: Towards Federated Adaptive Asynchronous Optimization", ICML 2024, Algorithm 1 and
-its delay-adaptive rule. Where the authors' code differs from the paper, there is an option.
+its delay-adaptive rule.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class FADAS(AdaptiveStep):
     """FedBuff with AMSGrad on the server, optionally delay-adaptive (Wang et al. 2024, Alg. 1).
 
     ``v̂ ← max(v̂, v)``, ``x ← x + η_t m / (√v̂ + ε)``. With ``delay_adaptive``, η_t falls when the stalest
-    entry of the buffer is older than ``tau_c``.
+    entry of the buffer is older than ``tau_c``. The averages' bias is not corrected, as in the paper; the authors' code
+    corrects it.
 
     Attributes:
         largest_square: ``(d,)`` v̂, the largest v so far, entry by entry.
@@ -46,8 +47,6 @@ class FADAS(AdaptiveStep):
     class Settings(AdaptiveStep.Settings):
         """Options of FADAS."""
 
-        bias_correction: bool = False
-        """Correct the averages' bias as the authors' code does: η_t / (1 - β₁^t) and √v̂ / √(1 - β₂^t)."""
         da_rule: Literal["ratio", "divide", "min_inv"] = "min_inv"
         """The rate for stale buffers, with ``delay_adaptive``: min(η, 1/τ_max) as in the paper (``min_inv``), η/τ_max
         as in the authors' code (``divide``), or η τ_c/τ_max (``ratio``)."""
@@ -61,12 +60,6 @@ class FADAS(AdaptiveStep):
 
     def step(self, mean: Tensor) -> Tensor:
         """Return the model after a step along ``m / (√v̂ + ε)``, where v̂ is the largest v so far, entry by entry."""
-        chosen = self.settings
         self.average(mean)
         self.largest_square = torch.maximum(self.largest_square, self.square)
-        rate, root = self.step_size(), self.largest_square.sqrt()
-        if chosen.bias_correction:
-            count = self.version + 1
-            rate = rate / (1 - chosen.beta1**count)
-            root = root / (1 - chosen.beta2**count) ** 0.5
-        return self.x + rate * self.mean / (root + chosen.eps)
+        return self.x + self.step_size() * self.mean / (self.largest_square.sqrt() + self.settings.eps)

@@ -17,6 +17,9 @@ from asyncfl_lite.algorithms.base import ALGORITHMS, About, ServerContext
 from asyncfl_lite.algorithms.fedopt import AdaptiveStep
 from asyncfl_lite.simulator.jobs import Update
 
+FLOOR = 0.1
+"""Smallest weight r of an update (third-party code)."""
+
 
 @ALGORITHMS.register("fedac")
 class FedAC(AdaptiveStep):
@@ -49,20 +52,17 @@ class FedAC(AdaptiveStep):
         colour="#56b4e9",
     )
     state_names = (*AdaptiveStep.state_names, "control", "controls", "_control_sum")
+    beta2 = 0.9
 
     class Settings(AdaptiveStep.Settings):
         """Options of FedAC."""
 
         beta1: float = Field(0.6, ge=0, lt=1)
         """β₁, the fraction of m that an aggregation keeps; it also weighs m against the newest mean in m̂."""
-        beta2: float = Field(0.9, ge=0, lt=1)
-        """β₂, the fraction of v that an aggregation keeps."""
         correction: Literal["per_step", "once", "off"] = "per_step"
         """Clients apply C - C_i at every step, once after training, or never. With AdamW on digits, corrections at
         every step end 9 points above no corrections at a client learning rate of 0.01, and 6 points below at 0.002
         (cells methods/adamw of tier compare, ten seeds). At 0.1, far too large for AdamW, they end 48 points below."""
-        floor: float = Field(0.1, gt=0, le=1)
-        """Smallest weight r of an update."""
 
     settings: Settings
 
@@ -92,17 +92,16 @@ class FedAC(AdaptiveStep):
         return control - self.controls[client] if client in self.controls else control
 
     def agreement(self, update: Update) -> float:
-        """Return r_i: the cosine between the update and the model's movement during the job, at least ``floor``.
+        """Return r_i: the cosine between the update and the model's movement during the job, at least ``FLOOR``.
 
         It is 1 for a fresh update, since the model has not moved.
         """
-        chosen = self.settings
         movement = self.x - self.start_of(update)
         if not movement.any():
             return 1.0
         size = torch.linalg.vector_norm(movement) * torch.linalg.vector_norm(update.delta)
-        cosine = float(movement @ update.delta / size) if size > 0 else chosen.floor
-        return min(max(cosine, chosen.floor), 1.0)  # tiny vectors' lengths are rounded
+        cosine = float(movement @ update.delta / size) if size > 0 else FLOOR
+        return min(max(cosine, FLOOR), 1.0)  # tiny vectors' lengths are rounded
 
     def weights(self, update: Update) -> tuple[float, float]:
         """Return r_i twice: as the entry's weight in the sum, and as the number that it adds to the divisor."""

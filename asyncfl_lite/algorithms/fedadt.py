@@ -1,7 +1,7 @@
 """FedADT: stale client models learn from the global model by distillation before they are mixed in.
 
-"FedADT", Section IV, Eqs. 7 and 8, and its algorithm. Details that the paper leaves open (the distillation's optimiser,
-learning rate and length) are options, whose defaults are our reading.
+"FedADT", Section IV, Eqs. 7 and 8, and its algorithm. The paper leaves the distillation's optimiser and learning
+rate open: it is SGD at the clients' rate, our reading, or at another one (``kd_lr``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod, poly
 from asyncfl_lite.models.compute import Optimiser
 from asyncfl_lite.simulator.jobs import Update
+
+TEMPERATURE = 3.0
+"""Temperature T of both softmax functions in the KL term (Eq. 7, §V-A)."""
+PASSES = 1
+"""Passes of a distillation over the labelled set (§IV)."""
 
 
 @ALGORITHMS.register("fedadt")
@@ -55,10 +60,6 @@ class FedADT(MixingMethod):
         """α̃_max, the weight α̃ of the KL term from version ``alpha_versions`` on (Eq. 8, §V-A)."""
         alpha_versions: int = Field(1000, ge=1)
         """T_g, the version at which α̃ reaches ``alpha_max``."""
-        kd_temperature: float = Field(3.0, gt=0)
-        """Temperature T of both softmax functions in the KL term (Eq. 7, §V-A)."""
-        kd_rounds: int = Field(1, ge=0)
-        """Passes over the labelled set."""
         kd_batch_size: int = Field(32, ge=1)
         """Number of labelled samples in a minibatch of distillation; the only batch size that the paper prints is 32
         (§V-A)."""
@@ -87,7 +88,7 @@ class FedADT(MixingMethod):
     def client_model(self, update: Update) -> Tensor:
         """Return the client's model; if its staleness exceeds ``tau_kd``, it first learns from the global model."""
         model = super().client_model(update)
-        if update.staleness <= self.settings.tau_kd or self.distill_lr == 0 or self.settings.kd_rounds == 0:
+        if update.staleness <= self.settings.tau_kd or self.distill_lr == 0:
             return model
         return self.distilled(model, update.buffers)
 
@@ -101,11 +102,11 @@ class FedADT(MixingMethod):
         chosen, context = self.settings, self.context
         inputs, labels = self.labelled
         (outputs,) = context.outputs([(self.x, self.buffers)], inputs)
-        batches = context.samples(inputs).minibatches(context.rng, size=chosen.kd_batch_size, passes=chosen.kd_rounds)
+        batches = context.samples(inputs).minibatches(context.rng, size=chosen.kd_batch_size, passes=PASSES)
         return context.distil(
             student,
             batches,
-            loss=partial(labelled_distillation_loss, temperature=chosen.kd_temperature),  # Eq. 7
+            loss=partial(labelled_distillation_loss, temperature=TEMPERATURE),  # Eq. 7
             against=[context.predictions(outputs, inputs), context.answers(labels)],
             weight=self.kl_weight(self.version),
             optimiser=Optimiser("sgd", self.distill_lr),

@@ -7,7 +7,7 @@ Classification", 2019, §4.2. FedAdam: Reddi et al., "Adaptive Federated Optimiz
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
@@ -23,7 +23,7 @@ class AdaptiveStep(FedBuff):
 
     The averages are ``m ← β₁ m + (1 - β₁) Δ_t`` and ``v ← β₂ v + (1 - β₂) Δ_t²``.
 
-    Both persist for the whole run. There is no bias correction unless a subclass adds one.
+    Both persist for the whole run, without bias correction.
 
     Attributes:
         mean: ``(d,)`` moving average m of the mean updates.
@@ -31,14 +31,14 @@ class AdaptiveStep(FedBuff):
     """
 
     state_names = (*FedBuff.state_names, "mean", "square")
+    beta2: ClassVar[float] = 0.99
+    """β₂, the fraction of v that an aggregation keeps (FADAS's code; Reddi et al. 2021, Alg. 2)."""
 
     class Settings(FedBuff.Settings):
         """Options of the moving averages."""
 
         beta1: float = Field(0.9, ge=0, lt=1)
         """β₁, the fraction of m that an aggregation keeps; with 0, m is the newest mean update."""
-        beta2: float = Field(0.99, ge=0, lt=1)
-        """β₂, the fraction of v that an aggregation keeps."""
         eps: float = Field(1e-8, ge=0)
         """Number added to the root of v; FedAdam has a larger default."""
 
@@ -52,7 +52,7 @@ class AdaptiveStep(FedBuff):
 
     def average(self, direction: Tensor) -> None:
         """Update both moving averages with a ``(d,)`` mean update."""
-        beta1, beta2 = self.settings.beta1, self.settings.beta2
+        beta1, beta2 = self.settings.beta1, self.beta2
         self.mean = beta1 * self.mean + (1 - beta1) * direction
         self.square = beta2 * self.square + (1 - beta2) * direction.square()
 

@@ -100,8 +100,6 @@ class MultiTeacher(AFLDW):
         20NewsGroups. 0 switches distillation off."""
         kd_opt: Literal["adam", "sgd"] = "adam"
         """Optimiser of distillation: the authors' code's Adam, or the paper's plain step."""
-        kd_temperature: float = Field(1.0, gt=0)
-        """Temperature T of the softmax of teachers and student; 1 for every data set of Table 6."""
 
     settings: Settings
 
@@ -144,6 +142,11 @@ class MultiTeacher(AFLDW):
         self.teachers = [*self.teachers, teacher][-self.settings.num_teachers :]
         self.learn_proportions(update, teacher)
 
+    @property
+    def temperature(self) -> float:
+        """Temperature T of the softmax of teachers and student; 1 for every data set of Table 6."""
+        return 1.0
+
     def features_of(self, update: Update) -> Tensor | None:
         """Return the ``(2, F)`` feature statistics φ̄ to keep for a client's model; None if they are not used."""
         return None
@@ -178,7 +181,7 @@ class MultiTeacher(AFLDW):
         student = context.distil(
             self.x,
             Minibatches(inputs, by_step.flatten(), [len(models) * size] * steps),
-            loss=partial(multi_teacher_loss, temperature=chosen.kd_temperature),
+            loss=partial(multi_teacher_loss, temperature=self.temperature),
             against=[torch.cat([context.class_logits(rows) for rows in outputs])],
             optimiser=Optimiser(chosen.kd_opt, chosen.kd_lr, self.weight_decay if chosen.kd_opt == "adam" else 0.0),
             predictions=lambda outputs, inputs: context.class_logits(outputs),
@@ -306,6 +309,11 @@ class FedRevive(MultiTeacher):
 
     # Step 1: what a teacher's client is like
 
+    @property
+    def temperature(self) -> float:
+        """Temperature T of the softmax of teachers and student; 1 for every data set of Table 6."""
+        return 1.0
+
     def features_of(self, update: Update) -> Tensor | None:
         """Return the feature statistics that the client reported, or else its model's running statistics."""
         if not self.settings.alpha_feat or update.features is not None:
@@ -405,6 +413,11 @@ class DDFedRevive(MultiTeacher):
         16.7% of §3.1; the authors' code keeps 5,000 images of CIFAR-10 beside the clients' 37,500."""
 
     settings: Settings
+
+    @property
+    def temperature(self) -> float:
+        """Temperature T of the softmax of teachers and student."""
+        return self.settings.kd_temperature
 
     @property
     def held_out(self) -> float:

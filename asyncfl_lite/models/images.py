@@ -203,8 +203,21 @@ def _stacked(
     return nn.Sequential(*layers, nn.Linear(sizes[-1], num_classes))
 
 
+class ScaledCNN(ModelSpec):
+    """Abstract base of the papers' CNNs, which can be made larger or smaller."""
+
+    takes = "images"
+
+    scale: float = Field(1.0, gt=0)
+    """Factor on the number of channels and units."""
+
+    def larger(self, scale: float) -> ScaledCNN:
+        """Return a larger version with ``scale`` times as many channels and units, to teach this one."""
+        return self.model_copy(update={"scale": scale * self.scale})
+
+
 @MODELS.register("flgo_cnn")
-class FLGoCNN(ModelSpec):
+class FLGoCNN(ScaledCNN):
     """FLGo's CNN (FedADT), in its layout for MNIST or, for colour images, for CIFAR.
 
     MNIST: two padded 5×5 convolutions with 32 and 64 channels, then 512 units. CIFAR: two unpadded ones with 64 and 64
@@ -216,11 +229,6 @@ class FLGoCNN(ModelSpec):
     1663370
     """
 
-    takes = "images"
-
-    scale: float = Field(1.0, gt=0)
-    """Factor on the number of channels and units."""
-
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 4 pixels a side, or 16 in colour."""
         colour = input_shape[0] == 3
@@ -228,13 +236,9 @@ class FLGoCNN(ModelSpec):
         convolutions = [_Convolution(size, 5, padding, True) for size in _widened(channels, self.scale)]
         return _stacked("flgo_cnn", convolutions, _widened(hidden, self.scale), input_shape, num_classes)
 
-    def larger(self, scale: float) -> FLGoCNN:
-        """Return a larger version with ``scale`` times as many channels and units, to teach this one."""
-        return FLGoCNN(scale=scale * self.scale)
-
 
 @MODELS.register("femnist_cnn")
-class FEMNISTCNN(ModelSpec):
+class FEMNISTCNN(ScaledCNN):
     """FedRevive's CNN for FEMNIST, with 421,058 parameters.
 
     Three 3×3 convolutions with 64 channels each come before linear layers of 200 and 100 units.
@@ -248,10 +252,6 @@ class FEMNISTCNN(ModelSpec):
     421058
     """
 
-    takes = "images"
-
-    scale: float = Field(1.0, gt=0)
-    """Factor on the number of channels and units."""
     norm: Norm = "none"
     """Normalisation after each convolution. The paper speaks of BatchNorm statistics; its authors' code has
     ``tracker``."""
@@ -262,10 +262,6 @@ class FEMNISTCNN(ModelSpec):
         convolutions = [_Convolution(size, 3, 0, pool) for size, pool in zip(sizes, (False, True, True), strict=True)]
         hidden = _widened((200, 100), self.scale)
         return _stacked("femnist_cnn", convolutions, hidden, input_shape, num_classes, self.norm)
-
-    def larger(self, scale: float) -> FEMNISTCNN:
-        """Return a larger version with ``scale`` times as many channels and units, to teach this one."""
-        return FEMNISTCNN(scale=scale * self.scale, norm=self.norm)
 
 
 RESNETS = {"resnet18": (2, 2, 2, 2), "resnet26": (3, 3, 3, 3), "resnet34": (3, 4, 6, 3)}

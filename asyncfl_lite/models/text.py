@@ -14,6 +14,17 @@ HEADS = 4
 """Number of attention heads in each layer."""
 
 
+class TokenModel(ModelSpec):
+    """Abstract base of the models of token ids."""
+
+    takes = "tokens"
+
+    vocabulary: int = Field(1000, ge=3)
+    """Number of tokens, if the task does not set it; token ids are smaller."""
+    layers: int = Field(2, ge=1)
+    """Number of layers; those of transformers have 4 attention heads each."""
+
+
 class _Block(nn.Module):
     """One pre-norm encoder layer, with attention written out so that ``vmap`` can train several models at once."""
 
@@ -59,7 +70,7 @@ class _TextTransformer(nn.Module):
 
 
 @MODELS.register("text_transformer")
-class TextTransformer(ModelSpec):
+class TextTransformer(TokenModel):
     """Small transformer encoder that classifies token ids, or embeddings in their place.
 
     >>> from asyncfl_lite.models import MODELS
@@ -68,14 +79,8 @@ class TextTransformer(ModelSpec):
     29508
     """
 
-    takes = "tokens"
-
-    vocabulary: int = Field(1000, ge=2)
-    """Number of tokens, if the task does not set it; token ids are smaller."""
     width: int = Field(32, ge=1, multiple_of=HEADS)
     """Length of embeddings and hidden vectors."""
-    layers: int = Field(2, ge=1)
-    """Number of encoder layers, each with 4 attention heads."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for texts of ``input_shape = (length,)`` tokens; no dropout."""
@@ -109,7 +114,7 @@ EMBEDDING = 8
 
 
 @MODELS.register("lstm")
-class LSTM(ModelSpec):
+class LSTM(TokenModel):
     """LSTM that predicts the next token at every position.
 
     With ``width=256`` it is LEAF's model for Shakespeare.
@@ -120,16 +125,10 @@ class LSTM(ModelSpec):
     55874
     """
 
-    takes = "tokens"
-
     vectorises: ClassVar[bool] = False  # torch's LSTM cannot; one that can is 3 to 5 times slower overall
 
-    vocabulary: int = Field(1000, ge=1)
-    """Number of tokens, if the task does not set it."""
     width: int = Field(64, ge=1)
     """Number of hidden units in each layer; LEAF's model for Shakespeare has 256."""
-    layers: int = Field(2, ge=1)
-    """Number of LSTM layers, stacked on one another."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for sequences of ``input_shape = (L,)`` tokens; no dropout."""

@@ -32,8 +32,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError, needs
-from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
-from asyncfl_lite.models.text import HEADS
+from asyncfl_lite.models.base import MODELS, InputSpec
+from asyncfl_lite.models.text import HEADS, TokenModel
 from asyncfl_lite.models.vectors import Frozen, hide_frozen
 
 if TYPE_CHECKING:
@@ -237,22 +237,16 @@ class _PredictionTokenClassifier(nn.Module):
         return ((separators.cumsum(-1) - separators) == 1).long() * (inputs != self.ids.padding)
 
 
-class TransformerSpec(ModelSpec):
+class TransformerSpec(TokenModel):
     """Abstract base class of the models from `transformers`: BERT, T5 and causal language models."""
-
-    takes = "tokens"
 
     checkpoint: str | None = None
     """Folder or name of a pretrained model, or ``minilm`` or ``smollm2``, which come in packages; None for random
     weights of the sizes below. The task's tokenizer must be the same one."""
     download: bool = False
     """Whether a checkpoint may be fetched over the network."""
-    vocabulary: int = Field(1000, ge=3)
-    """Number of tokens, if the task does not set it."""
     width: int = Field(64, ge=1, multiple_of=HEADS)
     """Length of embeddings and hidden vectors, without a checkpoint."""
-    layers: int = Field(2, ge=1)
-    """Number of layers, each with 4 attention heads, without a checkpoint."""
     trained_layers: int | None = Field(None, ge=1)
     """Train and send only this many of the last layers, and a classifier's head; None for all weights."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, ExponentialDelays, Positive, UniformDelays, same_for_all
+from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, ExponentialDelays, UniformDelays, same_for_all
 
 CATEGORIES = ("short", "medium", "long")
 SHORT, MEDIUM, LONG = range(3)
@@ -177,14 +177,14 @@ class KuiperStraggler(DelayLaw):
     """A third of the clients each at 1×, 3× and 5× the base duration (KUIPER Fig. 7).
 
     The paper has 12 clients, 4 of each, in this order; other numbers of clients are divided into thirds
-    in the same way. It does not print the base duration; the default is that of its AGX board on HMDB51.
+    in the same way. It does not print the base duration; we take that of its AGX board on HMDB51.
     """
 
     unit = "s"
     multipliers: ClassVar[tuple[int, ...]] = (1, 3, 5)
+    seconds: ClassVar[float] = 3 * 84.5 + 68.3
+    """Duration of the fastest third's jobs: that of an AGX board under ``kuiper_hmdb51``."""
 
-    seconds: Positive = 3 * 84.5 + 68.3
-    """Duration of the fastest third's jobs, in seconds; by default that of an AGX board under ``kuiper_hmdb51``."""
     jitter: Jitter = 0.0
     """Relative half-width of the uniform distribution around a client's duration; the paper's is 0."""
 

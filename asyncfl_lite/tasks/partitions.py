@@ -261,8 +261,15 @@ class Given(Partition):
         return by_client(kinds, num_clients)
 
 
+class DirichletPartition(Partition):
+    """Abstract base of the partitions that draw from Dir(alpha)."""
+
+    alpha: Alpha = 0.1
+    """Concentration; with a smaller one, a client's samples are of fewer classes."""
+
+
 @PARTITIONS.register("dirichlet_class")
-class DirichletClass(Partition):
+class DirichletClass(DirichletPartition):
     """Each class is divided among clients by Dir(alpha); sizes differ (FADAS code; FedEcho).
 
     Shares are drawn again until every client has ``min_size`` samples. After ``MAX_REDRAWS`` draws,
@@ -271,8 +278,6 @@ class DirichletClass(Partition):
     FedEcho is ours. The construction is the one usually credited to Hsu et al. 2019.
     """
 
-    alpha: Alpha = 0.1
-    """Concentration; with a smaller one, classes and sizes are less equal."""
     min_size: int = Field(10, ge=0)
     """Smallest number of samples of a client; 0 allows clients without any."""
 
@@ -295,15 +300,12 @@ class DirichletClass(Partition):
 
 
 @PARTITIONS.register("dirichlet_client")
-class DirichletClient(Partition):
+class DirichletClient(DirichletPartition):
     """Each client draws a class mix from Dir(alpha); equal sizes (Acar et al., FedDyn code).
 
     One sample after the other, a client draws a class from its mix; clients take turns in random order,
     and a class without samples left is not drawn any more.
     """
-
-    alpha: Alpha = 0.1
-    """Concentration; with a smaller one, a client's samples are of fewer classes."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices, with sizes that differ by at most one."""
@@ -328,7 +330,7 @@ class DirichletClient(Partition):
 
 
 @PARTITIONS.register("dirichlet_flgo")
-class DirichletFlgo(Partition):
+class DirichletFlgo(DirichletPartition):
     """Each client draws a class mix from Dir(alpha p), p the class frequencies (FLGo, FedADT).
 
     This follows FLGo's DirichletPartitioner with equal sizes. One client's mix after the other is replaced
@@ -337,9 +339,6 @@ class DirichletFlgo(Partition):
     divided among the clients in proportion to their mixes, so sizes are only about equal. We assume that
     FedADT, which builds on FLGo, uses this partition.
     """
-
-    alpha: Alpha = 0.1
-    """Concentration; with a smaller one, a client's samples are of fewer classes."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""
@@ -365,7 +364,7 @@ class DirichletFlgo(Partition):
 
 
 @PARTITIONS.register("dirichlet_wrap")
-class DirichletWrap(Partition):
+class DirichletWrap(DirichletPartition):
     """Each client draws a class mix from Dir(alpha); samples are shared (FedRevive code).
 
     Each class is a shuffled list from which clients take their counts; a list with too little left for the

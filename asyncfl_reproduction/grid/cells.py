@@ -84,6 +84,10 @@ class TierFile(Settings):
     """Patterns of names: the tier has the cells that match one of them, and each must match a cell."""
     imports: Imports = []
     columns: Columns = ["tuned"]
+    part: Annotated[str, AfterValidator(_folders_name)] | None = None
+    """Name of the folder of these cells' runs and of their report, in place of the tier's, for a part of a tier."""
+    seeds: Seeds | None = None
+    """Seeds of all cells, in place of those of the tier."""
 
 
 class PaperTier(Settings):
@@ -135,6 +139,7 @@ class Cell:
         imports: users' modules and files, which every process imports before it makes the configuration.
         waits_for: the search whose choice it needs, if that search has not been made; such a cell is not run.
         search: its own search, if it has one.
+        part: the part of the tier that has a folder of its own, if the cell's file names one.
     """
 
     name: str
@@ -147,6 +152,7 @@ class Cell:
     imports: tuple[str, ...] = ()
     waits_for: str | None = None
     search: OwnSearch | None = None
+    part: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "config": self.config.as_dict()}
@@ -172,9 +178,14 @@ class Cell:
         """One configuration per seed."""
         return tuple(self.config.with_seed(seed) for seed in self.seeds)
 
+    @property
+    def shelf(self) -> str:
+        """Name of the folder that holds the runs and the report of the cell's part, or else of its tier."""
+        return self.part or self.tier
+
     def folder(self, runs: Path) -> Path:
         """Return the folder that holds the cell's results."""
-        return runs / self.tier / self.name
+        return runs / self.shelf / self.name
 
     def is_complete(self, runs: Path) -> bool:
         """Return whether every seed has a finished result of this exact configuration that is not outdated."""
@@ -276,19 +287,20 @@ def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Ite
             names.add(name)
             if cell.tiers is None or tier in cell.tiers:
                 for column in file.tiers[tier].columns or of.columns:
-                    if (made := _cell(path, name, cell, tier, file.tiers[tier], column)) is not None:
+                    if (made := _cell(path, name, cell, of, file.tiers[tier], column)) is not None:
                         yield replace(made, imports=own)
     for pattern in itertools.chain(*file.tiers[tier].looks.values()):
         if not fnmatch.filter(names, pattern):
             raise ConfigError(f"{path}: tiers.{tier}.looks: {unknown_name('cell', pattern, names)}")
 
 
-def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: Column) -> Cell | None:
+def _cell(path: Path, name: str, cell: PaperCell, of: TierFile, common: PaperTier, column: Column) -> Cell | None:
     """Return a cell with its tier's settings, or None if the column has no version of this cell."""
+    tier = of.tier
     given = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
     settings = {key: value for key, value in given.items() if key not in SOURCES}
     name += ENDINGS[column]
-    seeds = cell.seeds.get(tier) or common.seeds_of(name)
+    seeds = of.seeds or cell.seeds.get(tier) or common.seeds_of(name)
     try:
         found = _rates(tier, name, given, settings, column)
         if found is None:
@@ -300,7 +312,8 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
     except ConfigError as error:
         raise ConfigError(f"{path}: cell {name}: {error}") from None
     ours, published = {**common.ours, **cell.ours}, tuple(cell.published) if column == "tuned" else ()
-    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, search=search)
+    return Cell(name, tier, config, tuple(seeds), published, common.about, ours,
+                waits_for=waits_for, search=search, part=of.part)  # fmt: skip
 
 
 def _rates(

@@ -1,7 +1,7 @@
 """The laptop tier's verdicts in one small table, so that a smaller tier's report can show them with its own.
 
-Three seeds, as in the smoke tier, leave most comparisons open. Judging the laptop tier's records takes minutes, so
-``make docs`` judges them once and saves the verdicts; a test checks the table against the records.
+Three seeds, as in the tiers headline and smoke, leave most comparisons open. Judging the laptop tier's records takes
+minutes, so ``make docs`` judges them once and saves the verdicts; a test checks the table against the records.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.shown import RECORDED
 from asyncfl_reproduction.report.tables import background, listed
-from asyncfl_reproduction.verdicts import NOT_RUN, OPEN
-from asyncfl_reproduction.written import interval_text, with_signs
+from asyncfl_reproduction.verdicts import NOT_RUN, parts_counted
+from asyncfl_reproduction.written import count, interval_text, with_signs
 
 TIER = "laptop"
 FILE = f"{TIER}/verdicts.csv"
@@ -82,18 +82,29 @@ def _said(row: Any) -> str:
     return f"{row.verdict}: {with_signs(interval_text(row._replace(seeds=int(row.seeds))))}"
 
 
-def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
-    """Describe how many cells were run, and how many headlines this run and the laptop tier decide."""
+def in_words(recorded: Recorded, kept: pd.DataFrame, agreed: str = "") -> str:
+    """Say which verdicts the record and this run give on the headlines, and how many runs agree with the record.
+
+    Args:
+        recorded: this run's cells and results.
+        kept: the kept verdicts by id.
+        agreed: a sentence on the runs that agree with the record.
+    """
     own = recorded.headlines[recorded.headlines["column"] == TUNED]
-    seeds = own["seeds"].max()
-    with_seeds = "" if pd.isna(seeds) else f", with up to {int(seeds)} seeds each"
-    both = own["verdict"], own["id"].map(kept["verdict"]).fillna(NOT_RUN)
-    here, there = (int((~found.isin([OPEN, NOT_RUN])).sum()) for found in both)
+    there = kept.reindex(own["id"])
+    parts = [_answer(where, found) for where, found in (("Recorded", there), ("This run", own))]
+    cells = f"{len(recorded.results)} of {len(recorded.cells)} cells were run."
     return (
-        f"{len(recorded.results)} of {len(recorded.cells)} cells were run{with_seeds}. They decide {here} of the "
-        f"papers' {len(own)} central comparisons; the laptop tier, with ten seeds or more, decides {there}. Its "
-        "verdicts were recorded and are shown beside those of this run."
+        f"**The papers' {len(own)} central comparisons. {' '.join(parts)} {agreed}**".replace(" **", "**")
+        + f"\n\n{cells} With fewer seeds, more comparisons stay open."
     )
+
+
+def _answer(where: str, found: pd.DataFrame) -> str:
+    """Return the number of headlines with each verdict, after the words that say whose verdicts they are."""
+    seeds = found["seeds"].max()
+    with_seeds = "" if pd.isna(seeds) else f", with up to {count(int(seeds), 'seed')}"
+    return f"{where}{with_seeds}: {parts_counted(found['verdict'].fillna(NOT_RUN)) or 'none was run'}."
 
 
 NEXT = (

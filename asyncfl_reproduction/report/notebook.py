@@ -80,8 +80,7 @@ def make_report(
     Cells that are not in ``runs`` are read from the tables in ``kept``.
 
     Args:
-        tier: a grid's file, or the name of a tier; the report is written into the folder of ``runs`` that has the
-            tier's name.
+        tier: a grid's file, or the name of a tier; the report is written into the tier's folder in ``runs``.
         runs: folder of results.
         notebook: the papermill template; if None, the package's own, or for users' own cells the one in :mod:`.own`.
         kept: folder of the tables of recorded runs; if None, see :func:`.kept_in`.
@@ -94,7 +93,7 @@ def make_report(
 
     file = tier_file(tier)
     cells = expand_grid(file)
-    folder = Path(runs) / cells[0].tier
+    folder = Path(runs) / cells[0].shelf
     folder.mkdir(parents=True, exist_ok=True)
     executed = folder / "report.ipynb"
     quiet_kernels()
@@ -105,7 +104,7 @@ def make_report(
         "tables": str((folder / "tables").resolve()),
     }
     if notebook is None and is_own(cells):
-        notebook = own_notebook(cells[0].tier, file)
+        notebook = own_notebook(cells[0].shelf, file)
     notebook = NOTEBOOKS / "report.ipynb" if notebook is None else notebook
     papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
     pages = as_pages(executed)

@@ -17,6 +17,7 @@ from asyncfl_lite import plots
 from asyncfl_reproduction.claims import VERDICTS
 from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
+    agreement,
     decided,
     figures_fedadt,
     figures_fedecho,
@@ -91,12 +92,16 @@ class Page:
         self.recorded = Recorded(tier_file, runs, kept)
         self.names = names(self.recorded.cells)
         self.decided = decided.read_decided(None if self.recorded.tier == decided.TIER else kept)
+        self._kept = kept
 
     def in_a_minute(self) -> None:
-        """Show this run's verdicts on the papers' central comparisons, the recorded verdicts, and what to open next."""
+        """Show the recorded verdicts on the papers' central comparisons, this run's, and what to open next."""
+        agreed = agreement.agreement(self.recorded, self._kept)
         if len(self.decided):
-            said = decided.in_words(self.recorded, self.decided)
+            said = decided.in_words(self.recorded, self.decided, agreement.in_words(agreed))
             display(Markdown(said), HTML(decided.beside(self.recorded.headlines, self.decided)))
+        if len(agreed):
+            display(HTML(agreement.by_seed(agreed, self.names)))
         display(Markdown(decided.NEXT))
 
     def summary(self) -> None:

@@ -84,8 +84,8 @@ class Recorded:
 
     @property
     def tier(self) -> str:
-        """Name of the cells' tier."""
-        return next(iter(self.cells.values())).tier
+        """Name of the cells' tier, or of the part of a tier that has a folder of its own."""
+        return next(iter(self.cells.values())).shelf
 
     @cached_property
     def measured(self) -> Measured:

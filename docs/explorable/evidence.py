@@ -1,62 +1,33 @@
-"""Findings about a method for the pages: its row in the table of leads of docs/findings.md, and its bullets."""
+"""Findings about a method for the pages: its rows in the table of leads of docs/findings.md."""
 
 from __future__ import annotations
 
-import html
 import re
 from pathlib import Path
 
 FINDINGS = Path(__file__).parents[1] / "findings.md"
-SECTIONS = ("What holds", "What is equivalent", "What is reversed")
+LEAD = re.compile(r"([+−]\d+\.\d) \[(−?\d+\.\d), (−?\d+\.\d)\]$")
+COLUMNS = ("plain", "rate1", "tuned")
 
 
-def leads(text: str) -> dict[str, dict[str, str]]:
-    """Return each method's first lead over FedBuff, such as ``{"FedEcho": {"rate1": "+6.7", "tuned": "+0.0"}}``.
+def leads(text: str) -> dict[str, list[dict[str, object]]]:
+    """Return each method's leads over FedBuff in points, a row for each setting.
+
+    A row is ``{"setting": "bias 1", "paper": "+12.0", "plain": [-6.5, -8.9, -4.1], "rate1": ..., "tuned": ...}``. Its
+    last three are a lead with the ends of its interval. ``paper`` is empty where the paper prints none.
 
     Raises:
         ValueError: if the page has no table of leads.
     """
-    rows = [
-        [cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line.count("|") == 7
-    ]
-    found: dict[str, dict[str, str]] = {}
-    for name, _, rate1, _, tuned, _ in rows:
-        if re.match(r"[+−]\d", rate1):
-            method = re.split(r"[ ,]", name)[0]
-            found.setdefault(method, {"rate1": rate1.split(" ")[0], "tuned": tuned.split(" ")[0]})
+    found: dict[str, list[dict[str, object]]] = {}
+    for line in text.splitlines():
+        name, *cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        read = [match for cell in cells[1:4] if (match := LEAD.match(cell))]
+        if len(read) == len(COLUMNS):
+            method, _, setting = name.replace(" †", "").partition(", ")
+            values = ([float(part.replace("−", "-")) for part in match.groups()] for match in read)
+            row = {"setting": setting, "paper": cells[0], **dict(zip(COLUMNS, values, strict=True))}
+            found.setdefault(method, []).append(row)
     if not found:
         raise ValueError(f"{FINDINGS.name}: no table of leads over FedBuff was found")
     return found
-
-
-def bullets(text: str, method: str) -> dict[str, list[str]]:
-    """Return, as HTML by section, the bullets whose bold words name a method; sections without one are left out.
-
-    Raises:
-        ValueError: if the page lacks one of the sections, or no bullet names the method.
-    """
-    found: dict[str, list[str]] = {}
-    bodies = dict(section.split("\n", 1) for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
-    for title in SECTIONS:
-        if title not in bodies:
-            raise ValueError(f"{FINDINGS.name}: no section {title!r}")
-        own = [
-            bullet
-            for bullet in re.findall(r"^- (.+(?:\n  .+)*)", bodies[title], flags=re.MULTILINE)
-            if method in _bold(bullet)
-        ]
-        if own:
-            found[title] = [_as_html(bullet) for bullet in own]
-    if not found:
-        raise ValueError(f"{FINDINGS.name}: no finding about {method}")
-    return found
-
-
-def _bold(bullet: str) -> str:
-    return " ".join(re.findall(r"\*\*(.+?)\*\*", bullet, flags=re.DOTALL))
-
-
-def _as_html(bullet: str) -> str:
-    plain = html.escape(re.sub(r"\[\^\d+\]", "", " ".join(bullet.split())), quote=False)
-    bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", plain)
-    return re.sub(r"`(.+?)`", r"<code>\1</code>", re.sub(r"\*(.+?)\*", r"<em>\1</em>", bold))

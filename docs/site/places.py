@@ -42,12 +42,15 @@ def in_repository(name: str, rawtext: str, text: str, lineno: int, inliner: Any,
 
 
 def put_beside(app: Sphinx, error: Exception | None) -> None:
-    """Copy the explorables and MathJax, which Sphinx does not make, into the site."""
+    """Copy the explorables, their share picture and MathJax, which Sphinx does not make, into the site."""
     if error is None and app.builder.format == "html":
         site = Path(app.outdir)
-        (site / "docs").mkdir(exist_ok=True)
+        (site / "docs/pictures").mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "docs/pictures/explore.png", site / "docs/pictures")
         for page in (ROOT / "docs").glob("*.html"):
-            text = re.sub(r"(href=\"[\w/]+)\.md\b", r"\1.html", page.read_text())
+            text = re.sub(r"(href=\"[\w/.]+)\.(md|ipynb)\b", r"\1.html", page.read_text())
+            if base := app.config.html_baseurl:  # those who show a link's picture want its whole address
+                text = text.replace('content="pictures/', f'content="{base}docs/pictures/')
             (site / "docs" / page.name).write_text(text)
         shutil.copy(app.config._raw_config["MATHJAX"], site / "_static" / "mathjax.js")
 

@@ -157,7 +157,7 @@ DATA: list[tuple[str, str | Callable[[Path], list[str]], Files, tuple[str, ...]]
     ("newsgroups-a-bomb", "newsgroups20", files(**{"20news__20news-bydate_py3_dot_pkz": zlib.compress(pickle.dumps(Bomb()))}), ("20news-bydate_py3.pkz is not what scikit-learn keeps", "which does not belong in it")),
     ("newsgroups-no-zlib", "newsgroups20", files(**{"20news__20news-bydate_py3_dot_pkz": b"x"}), ("20news-bydate_py3.pkz is not what scikit-learn keeps of 20 Newsgroups (error",)),
     ("shakespeare-missing", "shakespeare", no_writer, ("folder: looked in", "for tinyshakespeare/")),
-    ("shakespeare-empty", "shakespeare", files(tinyshakespeare__input_dot_txt=""), ("least: must leave some roles",)),
+    ("shakespeare-empty", "shakespeare", files(tinyshakespeare__input_dot_txt=""), ("roles: must be some",)),
     ("shakespeare-not-text", "shakespeare", files(tinyshakespeare__input_dot_txt=b"\xff\xff"), ("input.txt is not UTF-8 text",)),
     ("gsm8k-missing", "gsm8k", no_writer, ("folder: looked in", "for gsm8k/ or GSM8K/")),
     ("gsm8k-empty", "gsm8k", files(gsm8k__train_dot_jsonl=""), ("train.jsonl: must hold at least one object with the texts question, answer",)),

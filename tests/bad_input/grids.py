@@ -19,9 +19,9 @@ def tiers(text: str) -> str:
 LAUGHS = "b0: &b0 [x, x]\n" + "".join(f"b{n + 1}: &b{n + 1} [{', '.join([f'*b{n}'] * 9)}]\n" for n in range(30))
 """9**30 words when written out, a few when not."""
 GRIDS: list[tuple[str, str | bytes, str | bytes, tuple[str, ...]]] = [
-    ("tier-empty", "", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, import, columns, got None",)),
-    ("tier-a-list", "- 1\n", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, import, columns, got [1]",)),
-    ("tier-a-word", "smoke", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, import, columns, got 'smoke'",)),
+    ("tier-empty", "", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, import, columns, part, seeds, got None",)),
+    ("tier-a-list", "- 1\n", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, import, columns, part, seeds, got [1]",)),
+    ("tier-a-word", "smoke", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, import, columns, part, seeds, got 'smoke'",)),
     ("tier-cut-off", "tier: [smoke", PAPER, ("smoke.yaml: not YAML (", "line 1")),
     ("tier-with-tabs", "tier: smoke\npapers:\n\t- toy.yaml\n", PAPER, ("smoke.yaml: not YAML (", "line 3")),
     ("tier-not-text", b"\xff\xfe\x00tier", PAPER, ("smoke.yaml: must be UTF-8 text",)),
@@ -29,9 +29,11 @@ GRIDS: list[tuple[str, str | bytes, str | bytes, tuple[str, ...]]] = [
     ("tier-a-path", "tier: ../up\npapers: [toy.yaml]", PAPER, ("smoke.yaml: tier: must be a folder's name of letters, digits", "got '../up'")),
     ("tier-of-no-papers", "tier: smoke\npapers: []", PAPER, ("smoke.yaml: papers: must have at least 1 item, got []",)),
     ("tier-key-misspelt", TIER + "paper: x", PAPER, ("smoke.yaml: setting: 'paper' is not known; did you mean 'papers'?",)),
-    ("tier-key-a-number", TIER + "3: x", PAPER, ("smoke.yaml: setting: 3 is not known. Allowed: columns, import, only, papers, tier",)),
+    ("tier-key-a-number", TIER + "3: x", PAPER, ("smoke.yaml: setting: 3 is not known. Allowed: columns, import, only, papers, part, seeds, tier",)),
     ("tier-key-twice", TIER + "tier: smoke", PAPER, ("smoke.yaml: not YAML ('tier' is there twice", "line 3")),
     ("tier-only-no-cell", TIER + "only: [other/*]", PAPER, ("smoke.yaml: only: no cell of 1 matches 'other/*', such as 'toy/a'",)),
+    ("tier-part-a-path", TIER + "part: a/b", PAPER, ("smoke.yaml: part: must be a folder's name of letters, digits", "got 'a/b'")),
+    ("tier-seeds-twice", TIER + "seeds: [1, 1]", PAPER, ("smoke.yaml: seeds: must be different seeds, got [1, 1]",)),
     ("paper-missing", "tier: smoke\npapers: [toi.yaml]", PAPER, ("toi.yaml: No such file or directory; there are: smoke.yaml, toy.yaml",)),
     ("paper-no-mapping", TIER, "[1, 2]", ("toy.yaml: must be a mapping of paper, tiers, cells, definitions, import, got [1, 2]",)),
     ("paper-key-misspelt", TIER, PAPER + "cell: {}", ("toy.yaml: setting: 'cell' is not known; did you mean 'cells'?",)),

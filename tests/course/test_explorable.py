@@ -8,7 +8,9 @@ import re
 import statistics
 from pathlib import Path
 
+import nbformat
 import pytest
+from PIL import Image
 
 from asyncfl_lite import Config, Run
 from asyncfl_lite.algorithms import fedrevive, synthesis
@@ -40,9 +42,24 @@ def test_a_page_is_small_and_names_nothing_to_load(name):
     assert not re.search(r"https?:|@import|\bsrc=|url\(|fetch\(|XMLHttpRequest|import\(", text)
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_page_says_what_it_is_and_leads_to_its_lesson(name):
+    text = FILES[name].read_text(encoding="utf-8")
+    said = dict(re.findall(r'<meta (?:name|property)="([\w:]+)" content="([^"<>]+)">', text))
+    assert said["og:title"] == explorable.PAGES[name] and f"<title>{said['og:title']}</title>" in text
+    assert said["description"] == said["og:description"] and len(said["description"].split()) >= 25
+    width, height = Image.open(ROOT / "docs" / said["og:image"]).size
+    assert (width, height) == (1200, 630)
+    lesson = ROOT / "docs" / re.search(r'lesson <a href="([^"]+)"', text)[1]
+    assert nbformat.read(lesson, as_version=4).cells[0].source.startswith(f"# {explorable.LESSON_OF[name][1]}")
+    back = {"explore": "07_fedecho"}.get(name, lesson.stem)
+    assert f"(../docs/{name}.html)" in (ROOT / f"notebooks/{back}.ipynb").read_text(encoding="utf-8")
+
+
 def test_sources_are_small_and_type_no_result():
     """No lead over FedBuff, which the build reads from docs/findings.md, stands in a source."""
-    typed = {number for row in explorable.evidence.leads(FINDINGS).values() for number in row.values()}
+    rows = [row for rows in explorable.evidence.leads(FINDINGS).values() for row in rows]
+    typed = {f"{row[kind][0]:+.1f}".replace("-", "−") for row in rows for kind in explorable.evidence.COLUMNS}
     for path in (ROOT / "docs/explorable").rglob("*.*s"):
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 250, path
@@ -51,20 +68,17 @@ def test_sources_are_small_and_type_no_result():
 
 def test_evidence_is_what_findings_say():
     leads = explorable.evidence.leads(FINDINGS)
-    assert f"| FedEcho, natural set | +25.0 | {leads['FedEcho']['rate1']} [" in FINDINGS
-    changed = FINDINGS.replace(f"| {leads['FedADT']['rate1']} [", "| +99.9 [")
-    assert explorable.evidence.leads(changed)["FedADT"]["rate1"] == "+99.9"
-    assert leads["FedADT"]["rate1"] in FILES["explore_fedadt"].read_text(encoding="utf-8")
-    for name, method in explorable.METHOD_OF.items():
-        found = explorable.evidence.bullets(FINDINGS, method)
-        assert all(method in bullet for section in found.values() for bullet in section)
-        assert not [bullet for section in found.values() for bullet in section if "[^" in bullet or "**" in bullet]
-        assert json.dumps(found) in FILES[name].read_text(encoding="utf-8")
-        assert method == "FedRevive" or {"What holds", "What is reversed"} <= found.keys()
-    with pytest.raises(ValueError, match="no finding about Nobody"):
-        explorable.evidence.bullets(FINDINGS, "Nobody")
-    with pytest.raises(ValueError, match="no section 'What is equivalent'"):
-        explorable.evidence.bullets(FINDINGS.replace("## What is equivalent", "## Level"), "KUIPER")
+    assert [row["setting"] for row in leads["KUIPER"]] == ["bias 0", "bias 0.8", "bias 1"]
+    last = leads["KUIPER"][-1]
+    printed = [f"{lead:+.1f} [{low:.1f}, {high:.1f}]" for lead, low, high in map(last.get, explorable.evidence.COLUMNS)]
+    assert f"| KUIPER, bias 1 | {last['paper']} | {' | '.join(printed)} |".replace("-", "−") in FINDINGS
+    changed = FINDINGS.replace("| FedADT | +1.3 | +5.6 [", "| FedADT | +1.3 | +99.9 [")
+    assert explorable.evidence.leads(changed)["FedADT"][0]["plain"][0] == 99.9
+    assert set(explorable.METHOD_OF.values()) <= leads.keys()
+    for path in FILES.values():
+        assert json.dumps(leads) in path.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="no table of leads"):
+        explorable.evidence.leads(FINDINGS.replace("|", "/"))
 
 
 # --- in a browser -----------------------------------------------------------------------------------
@@ -133,7 +147,7 @@ METHODS = {
     ),
     "kuiper": ({"settings": {"mixing": 0.7}}, {"mixing": 0.7}),
     "fedadt": (
-        {"buffer_size": 1, "rounds": 12, "settings": {"kd_lr": 0.2, "kd_temperature": 3.0, "alpha_min": 0.2, "alpha_max": 0.6, "alpha_versions": 1000, "kd_fraction": 0.03, "kd_batch_size": 16, "kd_rounds": 2}},
+        {"buffer_size": 1, "rounds": 12, "settings": {"kd_lr": 0.2, "alpha_min": 0.2, "alpha_max": 0.6, "alpha_versions": 1000, "kd_fraction": 0.03, "kd_batch_size": 16}},
         {"distillRate": 0.2},
     ),
     "fedrevive": (
@@ -325,11 +339,19 @@ def test_a_step_waits_for_a_bet_and_ends_at_its_event(opened, name, step):
 
 
 @pytest.mark.parametrize("name", explorable.METHOD_OF)
-def test_a_methods_page_ends_with_our_evidence(opened, name):
-    page = opened(name)
+def test_a_methods_page_ends_with_our_evidence_in_a_picture_and_a_sentence(opened, name):
+    """KUIPER's names the bias of its paper beside bias 0; a lead whose interval holds zero is no lead."""
+    page, method = opened(name), explorable.METHOD_OF[name]
     page.locator("#steps button").last.click()
-    text, lead = page.locator("#text").inner_text(), explorable.evidence.leads(FINDINGS)[explorable.METHOD_OF[name]]
-    assert lead["rate1"] in text and lead["tuned"] in text
+    rows = explorable.evidence.leads(FINDINGS)[method]
+    said, read = page.locator("#text").inner_text(), page.locator("canvas").get_attribute("aria-label")
+    for row in [rows[0], rows[-1]]:
+        sentence = next(part for part in said.split("\n") if row["setting"] in part)
+        for lead, low, high in (row["plain"], row["tuned"]):
+            where = "above" if lead > 0 else "below"
+            assert (f"{abs(lead):.1f} points {where}" if low * high > 0 else "we cannot distinguish") in sentence
+        assert f"both tuned {row['tuned'][0]:+.1f}".replace("-", "−") in read
+        assert not row["paper"] or f"The paper reports {row['paper']}." in sentence
 
 
 def picture(page) -> str:
@@ -405,6 +427,33 @@ def test_it_fits_a_phone_and_says_what_its_pictures_show(opened, name):
         )
         assert all(len(label.split()) >= 4 and "NaN" not in label for label in labels)
     page.set_viewport_size({"width": 1240, "height": 900})
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_on_a_phone_the_picture_is_on_top_and_stays_there(opened, name):
+    page = opened(name)
+    page.set_viewport_size({"width": 390, "height": 844})
+    top = "document.querySelector('#panels canvas').getBoundingClientRect().top"
+    for step in range(page.evaluate("story.steps.length")):
+        page.evaluate(f"story.open({step}); story.play(false); scrollTo(0, 0)")
+        assert 0 < page.evaluate(top) <= 300
+        page.locator(".walk").scroll_into_view_if_needed()
+        assert 0 < page.evaluate(top) <= 300
+    page.evaluate("story.open(0); scrollTo(0, 1e4)")
+    page.locator("#after").click()
+    assert page.evaluate("[scrollY, story.at]") == [0, 1]
+    page.set_viewport_size({"width": 1240, "height": 900})
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_without_scripts_it_shows_a_still_picture_and_says_what_to_press(chromium, name):
+    page = chromium.context.browser.new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    page.goto(FILES[name].as_uri())
+    assert "press Trust HTML" in page.locator("noscript .told").inner_text()
+    box = page.locator("noscript svg").bounding_box()
+    assert box["width"] <= 390 and box["height"] >= 90 and box["y"] <= 300
+    assert not page.locator("#play").is_visible() and not page.locator("#theme").is_visible()
+    page.close()
 
 
 def test_it_follows_the_systems_theme_and_the_readers(chromium, opened):

@@ -17,6 +17,7 @@ from matplotlib.textpath import TextToPath
 from asyncfl_course.explore import method_diagram
 from asyncfl_course.explore.diagrams import METHODS
 from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
+from asyncfl_lite.algorithms.fedac import FLOOR
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.plots import NO_METHODS, colour, title
 
@@ -143,7 +144,7 @@ def test_numbers_in_the_drawings_are_the_methods_own():
         make_algorithm("fedrevive").settings.num_teachers == 8 == make_algorithm("dd_fedrevive").settings.num_teachers
     )
     assert make_algorithm("dd_fedrevive").beta(0) == 0.5 and make_algorithm("fedadt").settings.tau_kd == 1
-    assert make_algorithm("fedac").settings.floor == 0.1 and make_algorithm("fedasmu").midway == 0.5
+    assert FLOOR == 0.1 and make_algorithm("fedasmu").midway == 0.5
     assert make_algorithm("fedasync").mixing_weight(3) == 0.6 / 2  # (1 + τ)^-½
     for name, words in {"fedrevive": "latest 8 client", "fedadt": "τ > 1", "fedasync": "(1 + τ)−½"}.items():
         assert words in method_diagram(name).alt

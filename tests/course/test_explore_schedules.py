@@ -113,7 +113,7 @@ def test_the_explorer_draws_anew_and_greys_out():
     controls["in flight"].value, controls["delay law"].value = 10, "fedecho_mild"
     controls["β family"].value, controls["constant β"].value = "constant", 0.35
     controls["s(τ)"].value, controls["exponent a"].value = "hinge", 1.0
-    clock = run_clock("fedecho_mild", clients=100, concurrency=10, buffer_size=1, redispatch="after_agg", versions=1000)
+    clock = run_clock("fedecho_mild", clients=100, concurrency=10, buffer_size=1, scheduling="after_agg", versions=1000)
     beta = {"beta_family": "constant", "s_max": 75, "beta_constant": 0.35}
     others = {"fedasync": {"staleness_function": "hinge", "poly_a": 1.0}, "kuiper": {"poly_a": 1.0}, "fedadt": {}}
     expected = schedule_figure(clock.updates, {"fedrevive": beta, "afl_dw": beta, **others})

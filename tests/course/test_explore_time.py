@@ -54,7 +54,7 @@ CASES = [
 def test_the_prediction_is_the_number_of_jobs_that_age(policy, in_flight, buffer):
     """Counted in the clock's own tables; a run's first versions may differ, and are left out."""
     planned = run_clock(
-        "exponential", clients=20, concurrency=in_flight, buffer_size=buffer, redispatch=policy, versions=360
+        "exponential", clients=20, concurrency=in_flight, buffer_size=buffer, scheduling=policy, versions=360
     )
     ages, updates = jobs_that_age(planned), planned.updates
     if policy == "rounds":  # some of its versions are smaller than M: count whole rounds
@@ -73,7 +73,7 @@ def test_long_runs_meet_the_prediction_and_short_ones_stay_below():
 
 
 def test_no_prediction_for_a_policy_that_is_not_known():
-    with pytest.raises(ConfigError, match="redispatch: no prediction for 'later'; allowed: before_agg, after_agg"):
+    with pytest.raises(ConfigError, match="scheduling: no prediction for 'later'; allowed: before_agg, after_agg"):
         predicted_staleness("later", 5, 1)
 
 
@@ -111,7 +111,7 @@ def test_laws_with_settings_and_impossible_ones():
     figure = staleness_figure("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=20)
     assert figure.axes[0].get_title("left") == "per_client, before_agg:\nconcurrency 3 of 3, M = 2"
     with pytest.raises(ConfigError, match="buffer_size: a buffer of 8 never fills with 5 in flight"):
-        staleness_figure(concurrency=5, buffer_size=8, redispatch="burst", versions=20)
+        staleness_figure(concurrency=5, buffer_size=8, scheduling="burst", versions=20)
     with pytest.raises(SimulationError, match="60 clients at a time were asked for"):
         staleness_figure(concurrency=60)
     with pytest.raises(ConfigError, match="did you mean 'fedrevive'"):
@@ -123,10 +123,10 @@ def test_the_laboratory_draws_anew():
     box = explore_staleness()
     controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]
     assert picture.value == as_image(staleness_figure())
-    controls["redispatch"].value, controls["in flight"].value, controls["buffer M"].value = "after_agg", 12, 4
+    controls["scheduling"].value, controls["in flight"].value, controls["buffer M"].value = "after_agg", 12, 4
     controls["versions"].value, controls["delay law"].value = 100, "fedrevive"
     sizes = {"concurrency": 12, "buffer_size": 4, "versions": 100}
-    assert picture.value == as_image(staleness_figure("fedrevive", redispatch="after_agg", **sizes))
+    assert picture.value == as_image(staleness_figure("fedrevive", scheduling="after_agg", **sizes))
     controls["clients"].value = 11
     assert "12 clients at a time" in box.children[7].value and picture.layout.display == "none"
 
@@ -175,12 +175,12 @@ def test_ties_and_the_buffer(by_hand):
     )
 
 
-@pytest.mark.parametrize("redispatch", ["after_agg", "rounds", "burst"])
-def test_as_many_train_as_the_policy_says(redispatch):
-    result = short_run(redispatch=redispatch, **({"buffer_size": 3} if redispatch == "rounds" else {}))
+@pytest.mark.parametrize("scheduling", ["after_agg", "rounds", "burst"])
+def test_as_many_train_as_the_policy_says(scheduling):
+    result = short_run(scheduling=scheduling, **({"buffer_size": 3} if scheduling == "rounds" else {}))
     for time in np.arange(0.25, result.summary["virtual_time"], 0.5):
         now = moment(result, time)
-        waiting = {"after_agg": 0, "rounds": now.buffered, "burst": now.buffered}[redispatch]
+        waiting = {"after_agg": 0, "rounds": now.buffered, "burst": now.buffered}[scheduling]
         assert len(now.training) == 3 - waiting
 
 
@@ -278,12 +278,12 @@ def test_the_time_machine_counts_arrivals(by_hand):
 
 
 def test_a_run_with_client_failures_is_shown_and_one_recorded_before_there_were_any():
-    trouble = {"drop_out": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "time_out": 4.0}
+    faults = {"dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "time_out": 4.0}
     sizes = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 6, "local_steps": 3, "batch_size": 8}
-    result = run(Config(**sizes, delay="fedecho_mild", seed=1, trouble=trouble))
+    result = run(Config(**sizes, delay="fedecho_mild", seed=1, faults=faults))
     end = result.summary["virtual_time"]
     for time in (0.0, end / 2, end):
         assert moment_figure(result, time).get_axes()
-    before = {"updates": result.updates.drop(columns=["refused", "trouble"])}
+    before = {"updates": result.updates.drop(columns=["refused", "faults"])}
     before["in_flight"] = result.in_flight.drop(columns="why")
     assert moment_figure(replace(result, **before), end / 2).get_axes()

@@ -122,7 +122,7 @@ def test_a_setting_without_a_default_says_so():
     page = settings_page()
     part = page.partition("\n### uniform\n")[2].partition("\n### ")[0]
     assert "| `low` | number, ≥ 0 | must be given | Shortest duration" in part
-    assert "| `task` | text | as chosen |" in page and "| `setup` | text or none | none |" in page
+    assert "| `task` | text | as chosen |" in page and "| `preset` | text or none | none |" in page
 
 
 def test_each_room_has_a_page_with_all_its_modules():

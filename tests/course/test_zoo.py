@@ -198,7 +198,7 @@ ASLEEP = {
     "D": (mixed, {"mixing": 0.5, "staleness_function": "constant"}),
     "E": (all_fresh, {}),
     "F": (lambda server: burst(server, trained=0.5), {}),
-    "G": (mixed, {"buffer_size": 2, "cache": False}),
+    "G": (lambda server: zoo.fill(server, 0.0), {}),
     "H": (in_places, {}),  # who reports in which place
     "I": (growing, {}),
     "J": (mixed, {}),  # nobody was sent a correction

@@ -312,10 +312,10 @@ def test_a_method_that_makes_no_version_ends_with_a_line_that_says_why(method, l
 
 
 @pytest.mark.parametrize(("method", "line"), ENDLESS, ids=lambda value: getattr(value, "__name__", ""))
-@pytest.mark.parametrize("redispatch", ["before_agg", "after_agg"])
-def test_so_does_a_run_of_it(method, line, redispatch):
+@pytest.mark.parametrize("scheduling", ["before_agg", "after_agg"])
+def test_so_does_a_run_of_it(method, line, scheduling):
     with registered(method) as make, pytest.raises(SimulationError) as caught:
-        simulate(make.run(buffer_size=3, redispatch=redispatch))
+        simulate(make.run(buffer_size=3, scheduling=scheduling))
     assert str(caught.value) == line
 
 

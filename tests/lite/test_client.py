@@ -17,7 +17,7 @@ from asyncfl_lite.clients.training import ClientData, Cohort, LocalTraining, mak
 from asyncfl_lite.models import CNN, MLP, fast
 from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.stacked import Alone, chain_of, stacked_forward
-from asyncfl_lite.models.steps import Adam, with_backward
+from asyncfl_lite.models.steps import with_backward
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import ON_REQUEST, Job, Midway
 from asyncfl_lite.tasks import Task
@@ -416,19 +416,3 @@ def test_large_cohorts_of_images_are_cut(monkeypatch):
         model, (cohort, _) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), spec, [9] * 11)
         cohort([job(client, model.flatten()[0]) for client in range(11)])
         assert sizes == expected
-
-
-@pytest.mark.parametrize("decoupled", [False, True])
-def test_adam_goes_on_from_a_saved_state(decoupled):
-    x, gradients = torch.ones(4), torch.arange(12.0).view(3, 4)
-    whole, parts = x.clone(), x.clone()
-    steps = [Adam(x, 0.1, 0.01, decoupled=decoupled) for _ in range(3)]
-    for gradient in gradients:
-        steps[0](whole, gradient.clone())
-    steps[1](parts, gradients[0].clone())
-    saved = steps[1].state()
-    steps[1](parts.clone(), gradients[1].clone())  # leaves what was saved alone
-    steps[2].restore(saved)
-    for gradient in gradients[1:]:
-        steps[2](parts, gradient.clone())
-    assert torch.equal(whole, parts)

@@ -105,7 +105,6 @@ def test_drawing_changes_nothing_in_the_clients(name, tmp_path):
         ("kuiper_hmdb51", {"devices": ["Nano", "PC"]}, "devices.1: must be 'Nano', 'TX2', 'NX' or 'AGX'"),
         ("kuiper_hmdb51", {"devices": []}, "devices: "),
         ("kuiper_ucf101", {"jitter": 2}, "jitter: must be less than or equal to 1, got 2"),
-        ("kuiper_straggler", {"seconds": 0}, "seconds: must be greater than 0, got 0"),
         ("fedadt", {"high": 1}, "setting: 'high' is not known"),
     ],
 )
@@ -235,9 +234,10 @@ def test_kuiper_devices_and_jitter():
 
 @pytest.mark.parametrize(("num_clients", "each"), [(12, 4), (6, 2), (24, 8), (1, 1)])
 def test_kuiper_stragglers_are_thirds(num_clients, each):
-    delays = prepared("kuiper_straggler", np.ones(num_clients), seconds=10)
+    delays = prepared("kuiper_straggler", np.ones(num_clients))
     durations = [delays.draw(client, stream(0, "delays")) for client in range(num_clients)]
-    assert durations == ([10.0] * each + [30.0] * each + [50.0] * each)[:num_clients]
+    fastest = 3 * 84.5 + 68.3  # seconds of the AGX board on HMDB51
+    assert durations == [kind * fastest for kind in (1, 3, 5) for _ in range(each)][:num_clients]
     assert set(delays.categories) <= {"1x", "3x", "5x"}
 
 
@@ -283,12 +283,12 @@ def own_law():
     DELAYS.remove("doubling")
 
 
-@pytest.mark.parametrize("trouble", [{}, {"duplicate": 0.3, "crash": 0.2}])
-def test_a_law_that_can_only_draw_runs_to_the_end(own_law, tmp_path, capsys, trouble):
-    config = Config(delay=own_law, clients=6, concurrency=3, buffer_size=2, rounds=6, trouble=trouble)
+@pytest.mark.parametrize("faults", [{}, {"duplicate": 0.3, "crash": 0.2}])
+def test_a_law_that_can_only_draw_runs_to_the_end(own_law, tmp_path, capsys, faults):
+    config = Config(delay=own_law, clients=6, concurrency=3, buffer_size=2, rounds=6, faults=faults)
     result = run(config)
     assert set(result.clients["category"]) == {""}
-    if not trouble:
+    if not faults:
         drawn = result.updates["arrived_at"] - result.updates["dispatched_at"]
         assert (drawn / (result.updates["client"] + 1)).between(1, 2).all()
         assert schedule(config).updates["arrived_at"].equals(result.updates["arrived_at"])

@@ -137,7 +137,7 @@ def test_cohort_and_one_by_one_agree_with_corrections():
     for how in ("per_step", "once"):
         ends = []
         for cohort in ("on", "off"):
-            run = Run(Config(algorithm="fedac", settings={"correction": how}, cohort=cohort, **SMALL))
+            run = Run(Config(algorithm="fedac", settings={"correction": how}, vectorize=cohort, **SMALL))
             run.finish()
             ends.append(run.algorithm.x)
         torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)
@@ -147,7 +147,7 @@ def test_cohort_and_one_by_one_agree_with_corrections():
 @pytest.mark.parametrize("cohort", ["on", "off"])
 def test_a_control_variate_is_as_long_as_a_gradient_whatever_the_optimiser(optimiser, cohort):
     """Adam's steps are normalised: taken for gradients, they would be some 20 times as long."""
-    config = Config(algorithm="fedac", cohort=cohort, **{**SMALL, "client_optimizer": optimiser, "client_lr": 0.002})
+    config = Config(algorithm="fedac", vectorize=cohort, **{**SMALL, "client_optimizer": optimiser, "client_lr": 0.002})
     run = Run(config)
     model, data = run.trainer.model, run.trainer.data
     run.finish()
@@ -162,7 +162,7 @@ def test_a_control_variate_is_as_long_as_a_gradient_whatever_the_optimiser(optim
 
 @pytest.mark.parametrize("how", ["before_agg", "after_agg"])
 def test_a_client_that_is_dispatched_on_its_own_report_goes_by_its_new_control(how, monkeypatch):
-    run = Run(Config(algorithm="fedac", redispatch=how, selection="same_client", **SMALL))
+    run = Run(Config(algorithm="fedac", scheduling=how, selection="same_client", **SMALL))
     method, simulation, checked = run.algorithm, run.simulation, []
     jobs_to_train = simulation._next_jobs
 

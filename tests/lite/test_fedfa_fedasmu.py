@@ -164,7 +164,7 @@ def test_fedasmu_clients_merge_half_way_in_a_real_run(monkeypatch):
 def test_fedasmu_trained_one_by_one_is_the_same():
     ends = []
     for cohort in ("on", "off"):
-        run = Run(Config(algorithm="fedasmu", cohort=cohort, **SMALL))
+        run = Run(Config(algorithm="fedasmu", vectorize=cohort, **SMALL))
         run.finish()
         ends.append(run.algorithm.x)
     torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)

@@ -355,7 +355,7 @@ def same_weights(left, right):
 @pytest.mark.parametrize("model", [{}, BATCH_NORM], ids=["mlp", "batchnorm"])
 def test_without_beta_it_is_vanilla_bit_for_bit(model):
     never = {"beta_family": "constant", "beta_constant": 0.0}
-    vanilla, _ = final("fedbuff", buffer_size=1, redispatch="after_agg", **model)
+    vanilla, _ = final("fedbuff", buffer_size=1, scheduling="after_agg", **model)
     damped, damped_run = final("afl_dw", never, **model)
     revived, revived_run = final("fedrevive", {**BUSY, **never}, **model)
     assert same_weights(damped, vanilla)
@@ -393,7 +393,6 @@ def test_distillation_moves_the_model_and_nobody_elses_randomness():
         {"k_kd": 2},
         {"kd_batch_size": 9},
         {"kd_opt": "sgd", "kd_lr": 0.05},
-        {"kd_temperature": 3.0},
         {"proxy": "true"},
         {"t_probe": 2.0},
         {"t_gen": 3},
@@ -534,8 +533,8 @@ def test_synthesis_may_start_from_snippets():
 
 def test_a_cohort_of_texts_trains_as_one_by_one():
     plain = {"client_optimizer": "sgd", "client_lr": 0.2, "rounds": 6}  # Adam would make steps of rounding errors
-    together, _ = text_run({"k_kd": 0}, cohort="on", **plain)
-    alone, _ = text_run({"k_kd": 0}, cohort="off", **plain)
+    together, _ = text_run({"k_kd": 0}, vectorize="on", **plain)
+    alone, _ = text_run({"k_kd": 0}, vectorize="off", **plain)
     torch.testing.assert_close(together.x, alone.x, rtol=1e-3, atol=1e-5)
 
 

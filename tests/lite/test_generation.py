@@ -415,7 +415,7 @@ def test_a_small_qwen2():
 
 
 def test_cohorts_compute_what_training_one_by_one_does():
-    one, together = (run(Config(**SMALL, cohort=choice)) for choice in ("off", "on"))
+    one, together = (run(Config(**SMALL, vectorize=choice)) for choice in ("off", "on"))
     assert (one.summary["training"], together.summary["training"]) == ("one by one", "cohort")
     torch.testing.assert_close(one.x, together.x, rtol=1e-3, atol=1e-4)
 

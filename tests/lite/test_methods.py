@@ -92,7 +92,7 @@ def test_the_table_has_every_method_and_every_switch(capsys, monkeypatch):
 SWITCHES = {
     "fedbuff": {"staleness_weight": "none", "buffer_weight": "uniform", "server_lr_decay": 1, "delay_adaptive": False,
                 "da_rule": "ratio", "tau_c": 1},
-    "fadas": {"bias_correction": False, "delay_adaptive": False, "da_rule": "min_inv"},
+    "fadas": {"delay_adaptive": False, "da_rule": "min_inv"},
     "fedac": {"correction": "per_step"},
     "fedavgm": {"fedavgm_beta": 0.9},
     "fedecho": {"teacher_avg": "logits", "distill_opt": "adam", "distill_unit": "epochs", "distill_q": 5},
@@ -115,4 +115,4 @@ def test_global_switches_and_redispatch():
     assert config.delay_settings.gamma == 1.0 and config.partition_settings.min_size == 10
     wanted = {"fedbuff": "before_agg", "fedecho": "before_agg", "fedasync": "after_agg", "fedadt": "after_agg",
               "fedrevive": "after_agg", "afl_dw": "after_agg", "kuiper": "burst", "fedavg": "rounds"}  # fmt: skip
-    assert {name: ALGORITHMS.get(name).redispatch for name in wanted} == wanted
+    assert {name: ALGORITHMS.get(name).scheduling for name in wanted} == wanted

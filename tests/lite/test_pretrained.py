@@ -110,7 +110,7 @@ def test_what_trained_layers_may_be():
 def test_methods_train_last_layers(algorithm, cohort):
     own = {"fedecho": {"distill_samples": 20}, "fedadt": {"kd_fraction": 0.1, "tau_kd": 0}}.get(algorithm, {})
     result = run(Config(task="pairs", algorithm=algorithm, model="bert", model_settings={**SMALL, "trained_layers": 1},
-                        cohort=cohort, clients=4, concurrency=2, rounds=2, local_steps=2, batch_size=4, settings=own))  # fmt: skip
+                        vectorize=cohort, clients=4, concurrency=2, rounds=2, local_steps=2, batch_size=4, settings=own))  # fmt: skip
     assert torch.isfinite(result.x).all() and len(result.x) == result.summary["parameters"] < 4000
     assert result.curve["loss"].iloc[-1] != result.curve["loss"].iloc[0]
 

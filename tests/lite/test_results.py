@@ -175,11 +175,11 @@ NAMED = {
         rows("client,seconds", "1", "4"),
         "delay_settings",
     ),
-    "trouble.trace": (
-        lambda path: {"trouble": {"trace": path, "time_out": 9.0}},
+    "faults.trace": (
+        lambda path: {"faults": {"trace": path, "time_out": 9.0}},
         rows("client,from,until", "0,inf"),
         rows("client,from,until", "0,500"),
-        "trouble",
+        "faults",
     ),
 }
 
@@ -216,13 +216,13 @@ def test_a_checkpoint_does_not_go_on_with_an_edited_file(tmp_path):
 
 def test_a_data_set_is_known_by_its_files_wherever_they_lie(tmp_path):
     """In a session a task is loaded anew when they change."""
-    play = "\n\n".join(f"{role}:\n{line * 40}" for role in ("ANNE", "BOB") for line in ("to be. ", "or not. "))
+    play = "\n\n".join(f"{role}:\n{line * 200}" for role in ("ANNE", "BOB") for line in ("to be. ", "or not. "))
     tasks, digests = [], []
     for folder, text in (("a", play), ("b", play), ("a", play.replace("not", "yet"))):
         place = tmp_path / folder / "tinyshakespeare"
         place.mkdir(parents=True, exist_ok=True)
         (place / "input.txt").write_text(text)
-        settings = {"folder": str(tmp_path / folder), "least": 10, "length": 20}
+        settings = {"folder": str(tmp_path / folder)}
         config = Config(task="shakespeare", task_settings=settings, partition="natural", **SMALL)
         tasks.append(load_task(config.task_settings))
         digests.append(data_of(config)["task_settings"])

@@ -22,7 +22,6 @@ RNG = np.random.default_rng
     [
         (Digits(), 1437, 360, (1, 8, 8)),
         (MNIST5k(), 4000, 1000, (1, 14, 14)),
-        (MNIST5k(side=28), 4000, 1000, (1, 28, 28)),
     ],
 )
 def test_sizes_shapes_and_normalisation(source, train, test, shape):

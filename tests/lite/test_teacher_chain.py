@@ -372,7 +372,7 @@ def test_the_last_layer_can_stay_where_classes_are_the_same():
     ("settings", "message"),
     [
         ({"task": "digit"}, "^initial_settings.task: 'digit' is not known; did you mean 'digits'"),
-        ({"task": "mnist5k", "task_settings": {"side": 3}}, r"^initial_settings.task_settings.side: must be .*got 3"),
+        ({"task": "mnist", "task_settings": {"side": 3}}, r"^initial_settings.task_settings.side: must be .*got 3"),
         ({"task_settings": {"side": 28}}, "^initial_settings.task_settings: must be empty without a task"),
     ],
 )

@@ -243,6 +243,6 @@ def test_the_lstms_gradient_reaches_the_vector():
 def test_the_lstm_trains_one_by_one():
     small = {"task": "pydoc_chars", "model": "lstm", "model_settings": {"width": 8}, "partition": "natural",
              "clients": 3, "concurrency": 2, "buffer_size": 1, "rounds": 1}  # fmt: skip
-    with pytest.raises(ConfigError, match="^cohort: a model of this kind trains one by one"):
-        Run(Config(**small, cohort="on"))
+    with pytest.raises(ConfigError, match="^vectorize: a model of this kind trains one by one"):
+        Run(Config(**small, vectorize="on"))
     assert Run(Config(**small)).finish().summary["training"] == "one by one"

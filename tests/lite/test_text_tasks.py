@@ -472,10 +472,12 @@ def test_roles_speak_for_themselves():
     assert sizes["HAM"] == sum(len(f"HAM:\nto be or {number}.") for number in range(30))
 
 
-def test_shakespeare_from_a_file(tmp_path):
+def test_shakespeare_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(Shakespeare, "least", 100)
+    monkeypatch.setattr(Shakespeare, "length", 20)
     (tmp_path / "tinyshakespeare").mkdir()
     (tmp_path / "tinyshakespeare" / "input.txt").write_text(PLAY)
-    task = Shakespeare(folder=str(tmp_path), least=100, length=20).load()
+    task = Shakespeare(folder=str(tmp_path)).load()
     speeches, _ = roles_of(PLAY)
     for owner, role in enumerate(("HAM", "OPH")):
         windows = (len(speeches[role]) - 1) // 20
@@ -487,8 +489,9 @@ def test_shakespeare_from_a_file(tmp_path):
     natural = task.decode(task.unlabelled_set("natural", 3, RNG(0))[0])
     assert "\N{REPLACEMENT CHARACTER}" in natural  # the fool's letters that nobody else has
     assert re.search("zo\N{REPLACEMENT CHARACTER}nds|fool|nun|\N{REPLACEMENT CHARACTER}", natural)
-    with pytest.raises(ConfigError, match="^least: must leave some roles, each with 5 windows of 20"):
-        Shakespeare(folder=str(tmp_path), least=10_000, length=20).load()
+    monkeypatch.setattr(Shakespeare, "least", 10_000)
+    with pytest.raises(ConfigError, match="^roles: must be some, each with 5 windows of 20"):
+        Shakespeare(folder=str(tmp_path)).load()
 
 
 # Real files
@@ -570,12 +573,12 @@ def test_a_seed_can_draw_the_pairs_and_keeps_some_for_validation():
     assert torch.equal(first.samples[0], fixed.inputs) and torch.equal(first.test_inputs, fixed.test_inputs)
     assert not torch.equal(second.samples[0], fixed.inputs) and not torch.equal(second.test_inputs, fixed.test_inputs)
     assert first.vocabulary == second.vocabulary == fixed.vocabulary
-    held_out = second.judged_on("validation")
+    held_out = second.scored_on("validation")
     assert len(held_out.test_labels) == 20 and not torch.equal(held_out.test_inputs, second.test_inputs)
 
 
 def test_topics_keep_documents_for_validation():
     task = TASKS.get("topics20")(samples=60, test_samples=40).load()
-    held_out = task.judged_on("validation")
+    held_out = task.scored_on("validation")
     assert held_out.test_inputs.shape == task.test_inputs.shape
     assert not torch.equal(held_out.test_inputs, task.test_inputs)

@@ -293,7 +293,7 @@ def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, monkeypatch):
 def test_a_run_on_video_files(tmp_path):
     ucf(tmp_path)
     given = {"folder": str(tmp_path), "side": 16, "frames": 4}
-    config = Config(task="ucf101", setup="ours", task_settings=given, model="resnet3d", model_settings={"blocks": (1,)}, clients=2,
+    config = Config(task="ucf101", preset="ours", task_settings=given, model="resnet3d", model_settings={"blocks": (1,)}, clients=2,
                     concurrency=1, buffer_size=1, rounds=2, partition="iid", batch_size=2)  # fmt: skip
     result = run(config)
     assert result.summary["client_updates"] == 2 and torch.isfinite(result.x).all()
@@ -487,7 +487,7 @@ def test_runs_with_the_last_layer_alone_send_the_last_layer_alone():
 
 def test_cohorts_compute_what_training_one_by_one_does():
     given = {**SMALL, "task_settings": {"clips": 160, "test_clips": 40}, "model_settings": {"blocks": (1,), "width": 4}}
-    one, together = (run(Config(**given, cohort=choice)) for choice in ("off", "on"))
+    one, together = (run(Config(**given, vectorize=choice)) for choice in ("off", "on"))
     assert together.summary["training"] == "cohort"
     torch.testing.assert_close(one.x, together.x, rtol=1e-3, atol=1e-5)
 

@@ -37,7 +37,7 @@ KIND = ("digits", "mlp", "fedecho", "cpu")
         {"algorithm": "fedavg", "buffer_size": 5},
         {"algorithm": "fedavg", "buffer_size": 3},
         {"algorithm": "kuiper", "settings": {"t0": 0}},  # without asking for accuracies
-        {"redispatch": "after_agg", "rounds": None, "horizon": 30.0},
+        {"scheduling": "after_agg", "rounds": None, "horizon": 30.0},
     ],
 )
 def test_client_updates_are_those_of_the_clock(settings):

@@ -62,7 +62,8 @@ def test_the_first_page_shows_both_verdicts_and_what_to_open_next(tmp_path, show
     told = shown()
     row = next(line for line in re.findall(r"<tr>.*?</tr>", told, re.S) if "above FedBuff there" in line)
     assert "not run" in row and f"{verdict}: +12.3 [−10.0, 15.0], 10 seeds" in row
-    assert "decide 0 of the papers' 12 central comparisons" in told and "decides 1." in told
+    answer = f"Recorded, with up to 10 seeds: 1 {verdict}. This run: none was run.**"
+    assert f"**The papers' 12 central comparisons. {answer}" in told
     assert "report-fedecho.html" in told and "docs/findings.md" in told
     assert "KUIPER's error reward" in unescape(told)  # escaped once
 

@@ -45,7 +45,7 @@ def test_no_image_is_in_two_parts_and_none_that_is_tested_in_any_other_of_any_se
 )
 def test_validation_changes_what_is_tested_and_nothing_else(name, settings):
     given = {"task": name, "task_settings": settings, "clients": 10, "concurrency": 5}
-    config, choosing = Config(**given, seed=5), Config(**given, seed=5, judged_on="validation")
+    config, choosing = Config(**given, seed=5), Config(**given, seed=5, eval_split="validation")
     task, chosen_on, other = task_of(config), task_of(choosing), task_of(config.with_seed(6))
     assert torch.equal(task.samples[0], chosen_on.samples[0])
     assert all(
@@ -111,15 +111,15 @@ def test_no_digit_is_in_two_sets_that_must_not_share_any(marked, name, settings)
 @pytest.mark.parametrize("task", ["overlaid_mnist", "movingdigits", "movingdigits_frames"])
 def test_what_was_recorded_keeps_its_name(task):
     config = Config(task=task)
-    assert config.hash == Config(task=task, judged_on="test", task_settings={"split": "fixed"}).hash
+    assert config.hash == Config(task=task, eval_split="test", task_settings={"split": "fixed"}).hash
     assert config.hash != Config(task=task, task_settings={"split": "seeded"}).hash
 
 
 def test_a_task_without_validation_says_so():
-    with pytest.raises(ConfigError, match=r"^judged_on: task 'overlaid_mnist' keeps no validation samples"):
-        task_of(Config(task="overlaid_mnist", judged_on="validation"))
-    with pytest.raises(ConfigError, match=r"^judged_on: must be 'test' or 'validation', got 'train'"):
-        Config(judged_on="train")
+    with pytest.raises(ConfigError, match=r"^eval_split: task 'overlaid_mnist' keeps no validation samples"):
+        task_of(Config(task="overlaid_mnist", eval_split="validation"))
+    with pytest.raises(ConfigError, match=r"^eval_split: must be 'test' or 'validation', got 'train'"):
+        Config(eval_split="train")
 
 
 def test_writers_have_their_hands_and_digits_by_seed():

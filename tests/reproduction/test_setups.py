@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.algorithms.fedadt import PASSES, TEMPERATURE
 from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, PROMPTS, T_EST
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
 from asyncfl_lite.runs.defaults import PAPERS as SETUPS
-from asyncfl_lite.runs.defaults import setup_of
+from asyncfl_lite.runs.defaults import preset_of
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.published import hyperparameters
 
@@ -40,12 +42,12 @@ FIELDS = {
 SWITCHES = {
     "distill_lr": "distill_lr", "distill_samples": "distill_samples", "clip_nu": "clip", "mix_alpha_min": "alpha_min",
     "mix_alpha_max": "alpha_max", "distill_optimizer": "distill_opt", "kd_lr": "kd_lr", "generator_lr": "generator_lr",
-    "latent_noise_lr": "latent_lr", "feature_weight": "alpha_feat", "kd_temperature": "kd_temperature",
+    "latent_noise_lr": "latent_lr", "feature_weight": "alpha_feat", 
     "synth_iters K_synth": "k_synth", "kd_steps K_KD": "k_kd", "kd_steps": "k_kd", "generator_period T_gen": "t_gen",
     "teacher_buffer c": "num_teachers", "synthesis_batch": "synth_batch_size", "kd_batch": "kd_batch_size",
     "probe_temperature": "t_probe", "beta constant": "beta_constant",
     "mixing beta": "mixing", "staleness_penalty alpha": "poly_a", "T_g": "alpha_versions",
-    "kd_data_share": "kd_fraction", "kd_rounds": "kd_rounds", "kd_weight_min": "alpha_min",
+    "kd_data_share": "kd_fraction", "kd_weight_min": "alpha_min",
     "kd_weight_max": "alpha_max",
 }  # fmt: skip
 """A printed name -> the method's switch."""
@@ -60,6 +62,9 @@ SPECIAL = {
     ("FedRevive", "samples_per_client"): lambda config: config.partition_settings.samples_per_client,
     ("FedRevive", "token_limit"): lambda config: config.task_settings.length,
     ("FedRevive", "auxiliary_set_share"): lambda config: round(config.held_out / (1 - config.held_out), 3),
+    ("FedRevive", "kd_temperature"): lambda config: make_algorithm(config.algorithm).temperature,
+    ("FedADT", "kd_temperature"): lambda config: TEMPERATURE,
+    ("FedADT", "kd_rounds"): lambda config: PASSES,
     ("FedADT", "concurrency"): lambda config: config.concurrency / config.clients,
     ("FedADT", "resample_batch"): lambda config: config.make_scheduling().batch,
     ("KUIPER", "frames per clip"): lambda config: config.task_settings.frames,
@@ -172,12 +177,12 @@ def checks():
 
 
 @functools.cache
-def configuration(setup, task, algorithm, **told):
-    return Config(task=task, algorithm=algorithm, **{**told, **({"setup": setup} if setup else {})})
+def configuration(preset, task, algorithm, **told):
+    return Config(task=task, algorithm=algorithm, **{**told, **({"preset": preset} if preset else {})})
 
 
-def cached(setup, row, task, method):
-    return configuration(setup, task, method, **asked(row))
+def cached(preset, row, task, method):
+    return configuration(preset, task, method, **asked(row))
 
 
 def test_every_printed_setting_is_the_default_of_its_papers_set_up():
@@ -192,10 +197,10 @@ def test_every_printed_setting_is_the_default_of_its_papers_set_up():
 
 
 def test_a_plain_configuration_takes_the_printed_setting_too():
-    """Without naming a paper: for each method on each task, the paper that `setup_of` says."""
+    """Without naming a paper: for each method on each task, the paper that `preset_of` says."""
     wrong, pairs = [], set()
     for row, task, method in checks():
-        if setup_of(task, method) == PAPERS[row.paper]:
+        if preset_of(task, method) == PAPERS[row.paper]:
             pairs.add((task, method))
             value = found(cached(None, row, task, method), row)
             if value != printed(row):
@@ -256,7 +261,7 @@ def test_the_examples_of_what_was_wrong():
         for method in ("fedbuff", "fedavg"):
             assert Config(task=task, algorithm=method).client_optimizer == "adam"
     assert Config(task="cifar10", algorithm="fedbuff").client_optimizer == "sgd"
-    assert Config(task="cifar10", algorithm="fedbuff", setup="fedrevive").client_optimizer == "adam"
+    assert Config(task="cifar10", algorithm="fedbuff", preset="fedrevive").client_optimizer == "adam"
 
 
 @pytest.mark.parametrize(
@@ -276,7 +281,7 @@ def test_the_examples_of_what_was_wrong():
     ],
 )
 def test_whose_settings_a_configuration_takes(task, algorithm, paper):
-    assert setup_of(task, algorithm) == paper
+    assert preset_of(task, algorithm) == paper
 
 
 @pytest.mark.parametrize("paper", SETUPS)
@@ -285,13 +290,13 @@ def test_every_method_can_be_configured_on_every_task_of_a_paper(paper):
 
     for task in SETUPS[paper]["tasks"]:
         for method in ALGORITHMS:
-            config = Config(task=task, algorithm=method, setup=paper)
+            config = Config(task=task, algorithm=method, preset=paper)
             assert Config(**config.as_dict()) == config
             assert config.model in MODELS
 
 
 def test_the_set_up_is_not_kept():
     """It only fills in: what came of it is all there, and the same however it was reached."""
-    named, plain = Config(task="cifar10", setup="fedecho"), Config(task="cifar10")
-    assert named == plain and named.hash == plain.hash and "setup" not in named.as_dict()
-    assert Config(task="cifar10", setup="ours").model == "mlp"
+    named, plain = Config(task="cifar10", preset="fedecho"), Config(task="cifar10")
+    assert named == plain and named.hash == plain.hash and "preset" not in named.as_dict()
+    assert Config(task="cifar10", preset="ours").model == "mlp"

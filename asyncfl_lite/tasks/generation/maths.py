@@ -22,7 +22,7 @@ from asyncfl_lite.tasks.generation.base import (
     own_tokens,
 )
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.text.base import fetched
+from asyncfl_lite.tasks.text.base import TokenisedSource, fetched
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="
@@ -182,24 +182,15 @@ def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
     return [(question, CALCULATOR.sub("", answer)) for question, answer in rows]
 
 
-class MathsSource(TaskSource):
+class MathsSource(TokenisedSource):
     """Abstract base of tasks that are tested on GSM8K."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     about: ClassVar[dict[str, str]]
 
-    folder: str | None = None
-    """Folder that contains the data sets' folders; None for ASYNCFL_DATA, else the cache folder."""
-    download: bool = False
-    """Whether missing data or a missing tokeniser may be downloaded."""
     length: int = Field(320, ge=16)
     """Number of tokens in question and answer together."""
-    tokenizer: str | None = None
-    """Folder or name of a language model whose tokeniser to use, or ``smollm2``; None for a small one made for this
-    task."""
-    vocabulary: int = Field(4000, ge=100)
-    """Largest number of tokens of the task's own tokeniser."""
     samples: int | None = Field(None, ge=1)
     """Number of training problems, the first of a fixed shuffle; None for all."""
     test_samples: int | None = Field(None, ge=1)

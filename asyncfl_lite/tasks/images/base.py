@@ -228,7 +228,7 @@ class MNIST5k(TaskSource):
     """
 
     title: ClassVar[str] = "mnist5k"
-    side: Literal[14, 28] = 14
+    side: ClassVar[int] = 14
     """Pixels per side; MNIST's own images have 28."""
 
     def load(self) -> Task:

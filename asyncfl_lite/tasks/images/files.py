@@ -53,7 +53,7 @@ from asyncfl_lite.tasks.images.base import (
     mnist_images,
     taken,
 )
-from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
+from asyncfl_lite.tasks.task import TASKS, DownloadedSource, Task, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
 
 
@@ -146,7 +146,7 @@ def _pool(images: Callable[[], Tensor], side: int, channels: int) -> UnlabelledS
     return lambda count, rng: unlabelled.fit(unlabelled.sample(images(), count, rng), side, channels)
 
 
-class ImageFiles(TaskSource):
+class ImageFiles(DownloadedSource):
     """Abstract base of tasks with images in files."""
 
     name: ClassVar[str]
@@ -157,11 +157,9 @@ class ImageFiles(TaskSource):
     """Fields of the task that do not depend on the files, such as ``source`` and ``licence``."""
     not_another: ClassVar[frozenset[str]] = frozenset()
     """Data sets with the same images, which cannot serve as the task's ``cross`` or ``natural`` set."""
+    defaults: ClassVar[dict[str, Any]] = {}
+    """Settings -> the data set's own defaults for them."""
 
-    folder: str | None = None
-    """Folder of data sets; by default the one that ASYNCFL_DATA names, else ~/.cache/asyncfl_lite."""
-    download: bool = False
-    """Whether to download data that do not exist locally."""
     side: int | None = Field(None, ge=8)
     """Pixels per side; None for the original size."""
     samples: int | None = Field(None, ge=1)
@@ -181,6 +179,14 @@ class ImageFiles(TaskSource):
     split: Split = "fixed"
     """Way to split the training images: see :data:`~asyncfl_lite.tasks.images.base.Split`. If the seed splits them,
     ``warped`` images are made from unlabelled ones, and the seed draws the test images from the files' test images."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        """Give the settings the data set's own defaults."""
+        super().__pydantic_init_subclass__(**options)
+        for setting, default in cls.defaults.items():
+            cls.model_fields[setting].default = default
+        cls.model_rebuild(force=bool(cls.defaults))
 
     @model_validator(mode="after")
     def _another(self) -> ImageFiles:
@@ -302,8 +308,7 @@ class MNIST(TorchvisionImages):
         "licence": MNIST_LICENCE,
     }
     not_another: ClassVar[frozenset[str]] = frozenset({"mnist5k"})
-    cross: Other = "digits"
-    natural: Literal["warped", Other] = "warped"
+    defaults: ClassVar[dict[str, Any]] = {"cross": "digits", "natural": "warped"}
 
 
 @TASKS.register("fashion_mnist")
@@ -321,8 +326,7 @@ class FashionMNIST(TorchvisionImages):
         "source": "Fashion-MNIST, Xiao, Rasul, Vollgraf (Zalando Research), 2017",
         "licence": "MIT",
     }
-    cross: Other = "mnist5k"
-    natural: Literal["warped", Other] = "warped"
+    defaults: ClassVar[dict[str, Any]] = {"cross": "mnist5k", "natural": "warped"}
 
 
 @TASKS.register("cifar10")
@@ -337,8 +341,7 @@ class CIFAR10(TorchvisionImages):
     reader = "CIFAR10"
     places = ("cifar-10-batches-py", "CIFAR10/cifar-10-batches-py")
     about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-10, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
-    cross: Other = "cifar100"
-    natural: Literal["warped", Other] = "stl10"
+    defaults: ClassVar[dict[str, Any]] = {"cross": "cifar100", "natural": "stl10"}
 
 
 @TASKS.register("cifar100")
@@ -353,8 +356,7 @@ class CIFAR100(TorchvisionImages):
     reader = "CIFAR100"
     places = ("cifar-100-python", "CIFAR100/cifar-100-python")
     about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-100, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
-    cross: Other = "cifar10"
-    natural: Literal["warped", Other] = "stl10"
+    defaults: ClassVar[dict[str, Any]] = {"cross": "cifar10", "natural": "stl10"}
 
 
 @TASKS.register("stl10")
@@ -372,9 +374,7 @@ class STL10(TorchvisionImages):
         "source": "STL-10, Coates, Ng, Lee, An Analysis of Single-Layer Networks, 2011; images of ImageNet",
         "licence": "not stated; the authors ask to cite their paper of 2011",
     }
-    side: int | None = Field(32, ge=8)
-    cross: Other = "cifar100"
-    natural: Literal["warped", Other] = "photographs"
+    defaults: ClassVar[dict[str, Any]] = {"side": 32, "cross": "cifar100", "natural": "photographs"}
 
 
 NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
@@ -487,8 +487,7 @@ class FEMNIST(ImageFiles):
     }
     writers: int | None = Field(None, ge=1)
     """Number of writers, always the same ones; None for all. FedRevive takes 1,000 of 3,597."""
-    cross: Other = "mnist5k"
-    natural: Literal["warped", Other] = "warped"
+    defaults: ClassVar[dict[str, Any]] = {"cross": "mnist5k", "natural": "warped"}
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Read training and test images of the chosen writers, and the writer of each training sample."""

@@ -24,7 +24,7 @@ from asyncfl_lite.base.errors import DataError, ResultError, needs, reason
 from asyncfl_lite.base.files import sealed, unsealed, write_atomically
 from asyncfl_lite.models.transformers import TokenIds, checkpoint_tokens
 from asyncfl_lite.tasks.images.unlabelled import sample, turns
-from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.task import DownloadedSource, Task
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -145,18 +145,21 @@ class TextTask(Task):
     decode: Callable[[Tensor], str] | None = None
 
 
-class TextSource(TaskSource):
+class TokenisedSource(DownloadedSource):
+    """Abstract base of the settings of tasks whose texts need a tokeniser."""
+
+    tokenizer: str | None = None
+    """Folder or name of a pretrained model whose tokeniser to use, or ``minilm`` or ``smollm2``, which come in
+    packages; None for a small one made for this task."""
+    vocabulary: int = Field(4000, ge=100)
+    """Largest number of tokens of the task's own tokeniser."""
+
+
+class TextSource(TokenisedSource):
     """Abstract base of the settings of tasks with real text."""
 
     length: int = Field(128, ge=8)
     """Number of tokens that a model reads, including its prediction token; longer texts lose their end."""
-    tokenizer: str | None = None
-    """Folder or name of a pretrained model whose tokeniser to use, or ``minilm``; None for a small one made for this
-    task."""
-    vocabulary: int = Field(4000, ge=100)
-    """Largest number of tokens of the task's own tokeniser."""
-    download: bool = False
-    """Whether missing data or a missing tokeniser may be downloaded."""
 
     def tokeniser(self, name: str, texts: Sequence[Text]) -> Tokeniser:
         """Return the chosen tokeniser, or one trained on the training ``texts`` if none is chosen."""

@@ -21,7 +21,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ from asyncfl_lite.base.errors import ConfigError, DataError, reason
 from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
 from asyncfl_lite.tasks.arrays import balanced, check_labels
 from asyncfl_lite.tasks.images.unlabelled import sample
-from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, FolderSource, Task
 from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
 from asyncfl_lite.tasks.text.prose import prose, topics
 
@@ -52,9 +52,6 @@ class MRPC(TextSource):
     test pairs are the unlabelled set ``natural``, as in FedEcho's appendix. The caption of the paper's Table 4 says
     test set, but the numbers in it are shares of 408.
     """
-
-    folder: str | None = None
-    """Folder of the data, or a folder that contains MRPC/; None for ASYNCFL_DATA, else the cache folder."""
 
     def load(self) -> Task:
         """Load the task."""
@@ -168,8 +165,6 @@ class Newsgroups20(TextSource):
     Headers and quotations give the group away, so they are cut. FedRevive's paper does not say what it cuts.
     """
 
-    folder: str | None = None
-    """Folder of the data, or a folder that contains 20newsgroups/; None for ASYNCFL_DATA, else the cache folder."""
     samples: int | None = Field(None, ge=20)
     """Number of training posts, balanced over groups; None for all."""
     test_samples: int | None = Field(None, ge=20)
@@ -362,7 +357,7 @@ def character_task(
     alphabet = Alphabet(roles.values())
     windows = [alphabet.windows(text, length) for text in roles.values()]
     if min(map(len, windows), default=0) < 5:
-        raise ConfigError(f"least: must leave some roles, each with 5 windows of {length} characters or more")
+        raise ConfigError(f"roles: must be some, each with 5 windows of {length} characters or more")
     cuts = [len(own) * 4 // 5 for own in windows]
     train = torch.cat([own[:cut] for own, cut in zip(windows, cuts, strict=True)])
     test = torch.cat([own[cut:] for own, cut in zip(windows, cuts, strict=True)])
@@ -413,18 +408,17 @@ def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
 
 
 @TASKS.register("shakespeare")
-class Shakespeare(TaskSource):
+class Shakespeare(FolderSource):
     """Next-character prediction on Shakespeare's plays, by role (105 roles of tinyshakespeare).
 
     It is scored by perplexity.
     """
 
-    folder: str | None = None
-    """Folder that contains input.txt or tinyshakespeare/; None for ASYNCFL_DATA, else the cache folder."""
-    least: int = Field(2000, ge=1)
-    """Number of characters that a role needs to become a client, counting its name at the head of each block."""
-    length: int = Field(80, ge=2)
-    """Number of characters in a window."""
+    least: ClassVar[int] = 2000
+    """Number of characters that a role needs to become a client, counting its name at the head of each block; KUIPER
+    prints none."""
+    length: ClassVar[int] = 80
+    """Number of characters in a window, as in LEAF."""
 
     def files(self) -> list[Path]:
         """Return a list with the data set's folder; an empty list if it does not exist."""

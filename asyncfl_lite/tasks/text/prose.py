@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.text.base import Text, text_task, trained_tokeniser
@@ -109,13 +108,13 @@ class PydocTopics(TaskSource):
     ((31,), 12, 1647, 408)
     """
 
-    topics: int = Field(12, ge=2, le=20)
+    topics: ClassVar[int] = 12
     """Number of classes: the topics with the most prose."""
     words: ClassVar[int] = 15
     """Number of words in a passage."""
     length: ClassVar[int] = 32
     """Number of tokens that a model reads, including its prediction token."""
-    vocabulary: int = Field(1000, ge=100)
+    vocabulary: ClassVar[int] = 1000
     """Largest number of tokens of the task's tokeniser."""
 
     def load(self) -> Task:

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ from asyncfl_lite.base.files import (
 )
 from asyncfl_lite.tasks.images.base import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize
-from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
+from asyncfl_lite.tasks.task import TASKS, FolderSource, Task, UnlabelledSet
 from asyncfl_lite.tasks.video.motion import any_way, replayed, strokes_moving
 
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
@@ -237,7 +237,7 @@ def _normalised_rows(array: np.ndarray, kept: np.ndarray) -> Tensor:
     return made
 
 
-class VideoFolder(TaskSource):
+class VideoFolder(FolderSource):
     """Abstract base of data sets of video files, read with the split files that their authors publish.
 
     Nothing is downloaded: the videos come in archives of up to hundreds of GB that need other programs. Decoded clips
@@ -249,9 +249,9 @@ class VideoFolder(TaskSource):
     folders: ClassVar[tuple[str, ...]]
     paper: ClassVar[str]
     how: ClassVar[str]
+    part: ClassVar[str] = "split 1"
+    """Description of the part of the data set that is used; KUIPER does not say which of the three splits it takes."""
 
-    folder: str | None = None
-    """Folder of data sets, or the data set's own folder."""
     cache: str | None = None
     """Folder for decoded clips; None for the data set's folder."""
     frames: int = Field(8, ge=1)
@@ -295,11 +295,6 @@ class VideoFolder(TaskSource):
             licence="research use; the videos belong to those who published them",
         )
 
-    @property
-    def part(self) -> str:
-        """Description of the part of the data set that is used."""
-        return "training and validation set"
-
     def _unlabelled(self, clips: Tensor) -> dict[str, UnlabelledSet]:
         """Return unlabelled sets: moving digits, training clips altered as if recorded again, and moving strokes."""
 
@@ -315,21 +310,9 @@ class VideoFolder(TaskSource):
         }
 
 
-class SplitVideoFolder(VideoFolder):
-    """Abstract base of video data sets with three official splits."""
-
-    split: Literal[1, 2, 3] = 1
-    """Number of the split into training and test clips, one of the authors' three."""
-
-    @property
-    def part(self) -> str:
-        """Description of the part of the data set that is used."""
-        return f"split {self.split}"
-
-
 @TASKS.register("ucf101")
-class UCF101(SplitVideoFolder):
-    """UCF101: 13,320 clips of 101 human actions, with the splits of ucfTrainTestlist."""
+class UCF101(VideoFolder):
+    """UCF101: 13,320 clips of 101 human actions, with the first of three splits of ucfTrainTestlist."""
 
     title = "UCF101"
     dataset = "ucf101"
@@ -338,7 +321,7 @@ class UCF101(SplitVideoFolder):
     how = "get UCF101.rar and UCF101TrainTestSplits-RecognitionTask.zip from crcv.ucf.edu and unpack both there"
 
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Read classInd.txt, trainlist0x.txt and testlist0x.txt; videos lie in UCF-101/<class>/."""
+        """Read classInd.txt, trainlist01.txt and testlist01.txt; videos lie in UCF-101/<class>/."""
         splits = inside(place, "ucfTrainTestlist", "TrainTestlist")
         numbered = [line.split(maxsplit=1) for line in lines_of(data_file(splits, "classInd.txt", how=self.how))]
         with reading(splits / "classInd.txt", "lines of a number and a class"):
@@ -346,15 +329,15 @@ class UCF101(SplitVideoFolder):
         videos = "UCF-101/" if (place / "UCF-101").is_dir() else ""
         lists = []
         for kind in ("train", "test"):
-            path = data_file(splits, f"{kind}list0{self.split}.txt", how=self.how)
+            path = data_file(splits, f"{kind}list01.txt", how=self.how)
             rows = [line.split()[0] for line in lines_of(path)]
             lists.append([Clip(videos + row, class_of(row.split("/")[0], names, path)) for row in rows])
         return names, lists[0], lists[1]
 
 
 @TASKS.register("hmdb51")
-class HMDB51(SplitVideoFolder):
-    """HMDB51: 6,766 clips of 51 human actions (3,570 training, 1,530 test per split)."""
+class HMDB51(VideoFolder):
+    """HMDB51: 6,766 clips of 51 human actions (3,570 training, 1,530 test in the first split)."""
 
     title = "HMDB51"
     dataset = "hmdb51"
@@ -363,9 +346,9 @@ class HMDB51(SplitVideoFolder):
     how = "get hmdb51_org.rar and test_train_splits.rar from serre-lab.clps.brown.edu and unpack both there"
 
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Read the files <class>_test_split<n>.txt, which mark each clip 1 (training), 2 (testing) or 0 (neither)."""
+        """Read the files <class>_test_split1.txt, which mark each clip 1 (training), 2 (testing) or 0 (neither)."""
         splits = inside(inside(place, "test_train_splits"), "testTrainMulti_7030_splits")
-        ending = f"_test_split{self.split}.txt"
+        ending = "_test_split1.txt"
         files = sorted(path for path in splits.iterdir() if path.name.endswith(ending))
         if not files:
             raise DataError(f"folder: looked in {splits} for <class>{ending}, which is not there; {self.how}")
@@ -389,6 +372,7 @@ class Kinetics(VideoFolder):
     dataset = "kinetics"
     folders = ("kinetics", "kinetics400", "k400", "Kinetics")
     paper = "Kinetics (Kay et al., 2017)"
+    part = "training and validation set"
     how = "get its train and val sets with their csv files from the CVD Foundation's copy, into train/ and val/"
 
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:

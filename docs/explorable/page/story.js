@@ -16,8 +16,9 @@ class Story {
     $("play").addEventListener("click", () => this.play(!this.playing));
     $("skip").addEventListener("click", () => this.skip());
     $("again").addEventListener("click", () => this.open(this.at));
-    $("before").addEventListener("click", () => this.open(this.at - 1));
-    $("after").addEventListener("click", () => this.open(this.at + 1));
+    const walk = (by) => { this.open(this.at + by); scrollTo(0, 0); };
+    $("before").addEventListener("click", () => walk(-1));
+    $("after").addEventListener("click", () => walk(1));
     $("speed").addEventListener("change", () => { this.speed = Number($("speed").value); });
     document.addEventListener("keydown", (event) => this.key(event));
     addEventListener("resize", () => this.draw());
@@ -55,7 +56,7 @@ class Story {
     $("knobs").replaceChildren();
     $("buttons").hidden = Boolean(step.reading);
     $("now").textContent = "";
-    $("stage").classList.toggle("alone", !step.panels.length);
+    document.querySelector("main").classList.toggle("begun", i > 0);
     $("before").disabled = i === 0;
     $("after").disabled = i === this.steps.length - 1;
     $("after").classList.remove("next");
@@ -152,6 +153,7 @@ class Story {
       said = `<p class="verdict">${right === this.chosen ? "Your bet was right" : `You bet on “${bet.options[this.chosen]}”; it was “${bet.options[right]}”`}.</p>${said}`;
     }
     $("results").append(fragment(`<div>${said}</div>`));
+    if (window.top === window) $("results").lastElementChild.scrollIntoView({block: "nearest"});
     if (last) $("after").classList.add("next");
     this.showButtons();
   }

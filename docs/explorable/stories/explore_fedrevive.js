@@ -34,5 +34,5 @@ const STEPS = [
     stops: [{result: ([revive, damp]) => `<p>Over the last 100 versions FedRevive reads ${revive.level(Infinity, 100).toFixed(1)}%, and damping alone reads ${damp.level(Infinity, 100).toFixed(1)}%. The difference is ${points(revive.level(Infinity, 100) - damp.level(Infinity, 100))}.</p>
       <p>FedRevive replaced ${percent(revive.server.latest.beta)} of the latest update. Damping costs nothing to compute, but the filling takes a generator and eight models. The next step says what our runs over many seeds found.</p>`}],
   },
-  evidenceStep("FedRevive"),
+  evidenceStep("FedRevive", "is the one that FedRevive's paper prints"),
 ];
