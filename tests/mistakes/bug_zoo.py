@@ -65,7 +65,6 @@ MISTAKES = {
     ],
     "17.5": [
         TRAINED.format(versions="server.settings.queue_length + 1", staleness=0, model="server.x"),  # before or after?
-        TRAINED.format(versions=1, staleness="server.version", model="first"),  # a waiting queue has no version yet
         TRAINED.format(versions=0, staleness=0, model="first"),  # fresh: blind
     ],
     "17.6": [
