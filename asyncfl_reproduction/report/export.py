@@ -95,6 +95,6 @@ def latex(table: pd.DataFrame) -> str:
 
 
 GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "η": "eta", "λ": "lambda", "ν": "nu", "τ": "tau"}
-SIGNS = {"±": "pm", "×": "times", "≥": "geq", "≤": "leq", "≈": "approx"}
+SIGNS = {"±": "pm", "×": "times", "≥": "geq", "≤": "leq", "≈": "approx", "†": "dagger"}
 SYMBOLS = str.maketrans({c: f"${c}$" for c in "<>|"} | {c: f"$\\{name}$" for c, name in (GREEK | SIGNS).items()})
 """Symbol missing in LaTeX's text fonts -> its formula."""
