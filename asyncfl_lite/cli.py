@@ -44,7 +44,7 @@ REGISTRIES = {
     "algorithm": "ALGORITHMS",
     "delay": "DELAYS",
     "partition": "PARTITIONS",
-    "redispatch": "SCHEDULING",
+    "scheduling": "SCHEDULING",
     "selection": "SELECTIONS",
     "initial": "INITIALISERS",
 }
@@ -55,7 +55,7 @@ TITLES = {
     "model": "models",
     "delay": "delay laws",
     "partition": "partitions",
-    "redispatch": "redispatch (when a free slot gets new work)",
+    "scheduling": "scheduling (when a free slot gets new work)",
     "selection": "selection (which client gets the new work)",
     "initial": "initial (source of the initial weights)",
 }
@@ -244,12 +244,12 @@ def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
     from asyncfl_lite.runs.defaults import COMMON, defaults
 
     chosen = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for name in ("task", "algorithm", "setup"):
+    for name in ("task", "algorithm", "preset"):
         chosen.add_argument(f"--{name}", nargs="?", default=COMMON.get(name))
     given, _ = chosen.parse_known_args(arguments)
     own = {name: field.default for name, field in Config.model_fields.items() if not field.is_required()}
     named = {"task": given.task, "algorithm": given.algorithm}
-    return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, setup=given.setup), **named}
+    return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, preset=given.preset), **named}
 
 
 def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:

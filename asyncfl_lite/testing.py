@@ -154,7 +154,13 @@ def _where(error: Exception, make: Candidate) -> str:
 INPUT_SHAPE = (1, 8, 8)
 NUM_CLASSES = 4
 SMALL_RUN: dict[str, Any] = {
-    **{"partition": "iid", "delay": "exponential", "model": "mlp", "model_settings": {"hidden": (16,)}, "cohort": "on"},
+    **{
+        "partition": "iid",
+        "delay": "exponential",
+        "model": "mlp",
+        "model_settings": {"hidden": (16,)},
+        "vectorize": "on",
+    },
     **{"local_steps": 2, "batch_size": 8, "client_lr": 0.1, "eval_every": 1000, "seed": 1},
 }
 """Settings of the run in which methods are checked; its buffer, concurrency and length depend on the method."""
@@ -178,7 +184,7 @@ class Candidate:
         """Make a small run with some settings changed: three versions, or six if each update makes one."""
         given = {**SMALL_RUN, "algorithm": self.name, **self.config, **changes}
         buffer_size = given["buffer_size"]
-        concurrency = buffer_size if self.cls.redispatch == "rounds" else max(4, buffer_size)
+        concurrency = buffer_size if self.cls.scheduling == "rounds" else max(4, buffer_size)
         sizes = {"concurrency": concurrency, "clients": concurrency + 2, "rounds": 3 if buffer_size > 1 else 6}
         config = Config(**{**sizes, **given})
         return Run(config, small_task(max(240, 4 * config.clients)))

@@ -76,7 +76,7 @@ def _fedrevive(updates: int, task_settings: Mapping[str, Any]) -> dict[str, Any]
     common |= {"client_optimizer": "adam", "weight_decay": 0.0, "model": "mlp", "model_settings": {"hidden": (32,)}}
     common["task_settings"] = task_settings
     iid = {"algorithm": "fedavg", "partition": "iid", "server_lr": 1.0, "rounds": updates // 100}
-    fedbuff = {"algorithm": "fedbuff", "partition": "natural", "redispatch": "after_agg", "server_lr": 0.025}
+    fedbuff = {"algorithm": "fedbuff", "partition": "natural", "scheduling": "after_agg", "server_lr": 0.025}
     methods = {
         "FedAvg, IID": {**iid, "eval_every": updates // 2000},
         "FedBuff, by writer": {**fedbuff, "buffer_size": 1, "rounds": updates, "eval_every": updates // 20},

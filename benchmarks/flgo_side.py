@@ -134,7 +134,7 @@ def configuration(method: str, seed: int, *, aligned: bool = True, coarser: int 
     size = M if buffered else 1
     values = {
         "task": "digits", "algorithm": method, "settings": own, "buffer_size": size, "rounds": UPDATES // size,
-        "partition": "dirichlet_flgo", "alpha": 0.3, "clients": 20, "concurrency": 8, "redispatch": "after_agg",
+        "partition": "dirichlet_flgo", "alpha": 0.3, "clients": 20, "concurrency": 8, "scheduling": "after_agg",
         "delay": "whole_ticks", "delay_settings": {"coarser": coarser}, "client_lr": 0.2, "batch_size": 16,
         "local_epochs": 1, "weight_decay": 0.0, "server_lr": 1.0, "eval_every": 25 // size, "seed": seed,
         "selection": "flgo" if aligned else "uniform",

@@ -155,7 +155,7 @@ def main() -> None:
 
     small = Config(**{
         **common, "task": "mnist", "algorithm": "fedbuff", "model": "cnn", "clients": 500, "concurrency": 100,
-        "buffer_size": 10, "local_epochs": 1, "rounds": 5 if tiny else 100, "cohort": "on",
+        "buffer_size": 10, "local_epochs": 1, "rounds": 5 if tiny else 100, "vectorize": "on",
     })  # fmt: skip
     against_bare(small, mnist)
 

@@ -147,9 +147,9 @@ def defaults(_: Any, seeds: dict[str, list[int]]) -> None:
     anyone: dict[str, Any] = {"selection": "uniform", "selection_settings": {}}
     for method, what, changes in (
         ("fedbuff", "no weight for staleness", {"settings": {}}),
-        ("fedbuff", "work is sent before the aggregation", {"redispatch": "before_agg"}),
+        ("fedbuff", "work is sent before the aggregation", {"scheduling": "before_agg"}),
         ("fedbuff", "any idle client may be chosen", anyone),
-        ("fedbuff", "all three", {"settings": {}, "redispatch": "before_agg", **anyone}),
+        ("fedbuff", "all three", {"settings": {}, "scheduling": "before_agg", **anyone}),
         ("fedasync", "no proximal term", {"settings": {}}),
     ):
         own = seeds[method]

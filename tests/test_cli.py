@@ -72,7 +72,7 @@ def test_every_setting_is_an_option_with_its_default_and_what_it_may_be(capsys):
         assert told.split(" ", 1)[1].startswith(field.description), name
         if name in GROUPS:
             continue
-        value = "by the method" if name == "redispatch" else getattr(config, name)
+        value = "by the method" if name == "scheduling" else getattr(config, name)
         assert f"default: {'none' if value is None else value}" in told, name
         if typing.get_origin(field.annotation) is typing.Literal:
             assert f"one of {', '.join(typing.get_args(field.annotation))};" in told
@@ -128,13 +128,13 @@ def test_characters_that_an_encoding_lacks_are_written_out(encoding, monkeypatch
 
 
 def test_words_and_numbers_in_yaml_are_what_they_seem_to_be(tmp_path):
-    (tmp_path / "a.yaml").write_text("cohort: off\nrounds: 1e2\nclient_lr: 5e-2\nclients: 60\nalpha: ~")
-    (tmp_path / "b.yaml").write_text("{cohort: On, setup: Off, settings: {a: true}, delay_settings: {gamma: 1E1}}")
+    (tmp_path / "a.yaml").write_text("vectorize: off\nrounds: 1e2\nclient_lr: 5e-2\nclients: 60\nalpha: ~")
+    (tmp_path / "b.yaml").write_text("{vectorize: On, preset: Off, settings: {a: true}, delay_settings: {gamma: 1E1}}")
     a, b = settings_in(tmp_path / "a.yaml"), settings_in(tmp_path / "b.yaml")
-    assert a == {"cohort": "off", "rounds": 100.0, "client_lr": 0.05, "clients": 60, "alpha": None}
-    assert b == {"cohort": "On", "setup": "Off", "settings": {"a": True}, "delay_settings": {"gamma": 10.0}}
+    assert a == {"vectorize": "off", "rounds": 100.0, "client_lr": 0.05, "clients": 60, "alpha": None}
+    assert b == {"vectorize": "On", "preset": "Off", "settings": {"a": True}, "delay_settings": {"gamma": 10.0}}
     config = Config(**{**a, "partition": "iid", "clients": 50})
-    assert (config.cohort, config.rounds, config.client_lr) == ("off", 100, 0.05)
+    assert (config.vectorize, config.rounds, config.client_lr) == ("off", 100, 0.05)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 MORE = """
 reveal_type(result)
 reveal_type(result.summary)
-Config(task="digits", settings={"beta": 0.5}, setup="ours", trouble={"crash": 0.1})
+Config(task="digits", settings={"beta": 0.5}, preset="ours", faults={"crash": 0.1})
 Config(task="digits", rounds="many")
 Config(tsak="digits")
 run(3)

@@ -134,7 +134,7 @@ def bought_and_paid(answer: Any) -> None:
 
 @exercise("00.5", "The mean staleness")
 def mean_staleness(answer: Any) -> None:
-    """Check a function for the mean staleness, at several concurrencies, buffer sizes and redispatch rules."""
+    """Check a function for the mean staleness, at several concurrencies, buffer sizes and scheduling rules."""
     for in_flight, size, policy, why in (
         (25, 5, "before_agg", "25 jobs age with each version, and each version uses up 5 updates"),
         (25, 5, "after_agg", "the reporting client's slot is still empty when the version is made, so 24 jobs age"),

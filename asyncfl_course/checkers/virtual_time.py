@@ -20,7 +20,7 @@ def my_clock(answer: Any) -> None:
             many = len(durations)
             planned = run_clock(
                 "per_client", durations=durations, clients=many, concurrency=many, buffer_size=size,
-                redispatch=policy, versions=versions,
+                scheduling=policy, versions=versions,
             )  # fmt: skip
             columns = planned.updates[["arrived_at", "client", "staleness"]]
             wanted = list(columns.itertuples(index=False, name=None))

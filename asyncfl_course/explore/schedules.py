@@ -163,7 +163,7 @@ def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Ax
 def _updates(law: str, concurrency: int) -> pd.DataFrame:
     """Return 1,000 simulated updates that each make a version, with a tenth of the clients training at a time."""
     clock = run_clock(
-        law, clients=10 * concurrency, concurrency=concurrency, buffer_size=1, redispatch="after_agg", versions=1000
+        law, clients=10 * concurrency, concurrency=concurrency, buffer_size=1, scheduling="after_agg", versions=1000
     )
     return clock.updates
 

@@ -39,7 +39,7 @@ def run_clock(
     clients: int = 50,
     concurrency: int = 25,
     buffer_size: int = 5,
-    redispatch: str = "before_agg",
+    scheduling: str = "before_agg",
     versions: int | None = 500,
     horizon: float | None = None,
     seed: int = 0,
@@ -52,7 +52,7 @@ def run_clock(
         clients: number of clients N.
         concurrency: number of clients that train at the same time, M_c.
         buffer_size: number of updates that make a version, M.
-        redispatch: name of the scheduling policy.
+        scheduling: name of the scheduling policy.
         versions: stop at this version.
         horizon: stop at this virtual time, in the law's unit; ``versions`` or ``horizon`` must be given.
         seed: seed of the random delays and client choices.
@@ -64,7 +64,7 @@ def run_clock(
     """
     sizes = np.ones(clients, dtype=np.int64)
     delays = DELAYS.get(law)(**settings).prepare(sizes, stream(seed, "delays setup"))
-    policy = SCHEDULING.get(redispatch)(concurrency, buffer_size)
+    policy = SCHEDULING.get(scheduling)(concurrency, buffer_size)
     clock = ClockOnly(
         VersionCounter(buffer_size), policy, delays, range(clients), seed=seed, rounds=versions, horizon=horizon
     )
@@ -72,7 +72,7 @@ def run_clock(
     return who_did_what(clock, [np.zeros(1)] * clients)
 
 
-def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> float:
+def predicted_staleness(scheduling: str, concurrency: int, buffer_size: int) -> float:
     """Return the mean staleness of a long run, from the jobs in flight at a version and the updates per version.
 
     With A = ``concurrency`` and M = ``buffer_size``, A jobs are in flight when a version is made under
@@ -84,18 +84,18 @@ def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> 
         ConfigError: for another policy.
     """
     jobs, size = concurrency, buffer_size
-    if redispatch in ("before_agg", "after_agg"):
-        return (jobs - (redispatch == "after_agg")) / size
-    if redispatch == "burst":
+    if scheduling in ("before_agg", "after_agg"):
+        return (jobs - (scheduling == "after_agg")) / size
+    if scheduling == "burst":
         return max(jobs - size, 0) / size
-    if redispatch == "rounds":
+    if scheduling == "rounds":
         return sum(range(jobs - size, 0, -size)) / jobs
-    if redispatch == "refill":
+    if scheduling == "refill":
         batch = max(1, jobs // 2)  # arrival n leaves jobs - 1, plus what is left of the batch that came in last
         left = [jobs - 1 + (1 - jobs - arrival) % batch for arrival in range(size, size * batch + 1, size)]
         return sum(left) / batch / size
     allowed = "before_agg, after_agg, burst, rounds, refill"
-    raise ConfigError(f"redispatch: no prediction for {redispatch!r}; allowed: {allowed}")
+    raise ConfigError(f"scheduling: no prediction for {scheduling!r}; allowed: {allowed}")
 
 
 def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
@@ -150,7 +150,7 @@ def staleness_figure(
     clients: int = 50,
     concurrency: int = 25,
     buffer_size: int = 5,
-    redispatch: str = "before_agg",
+    scheduling: str = "before_agg",
     versions: int = 500,
     seed: int = 0,
     **settings: Any,
@@ -158,7 +158,7 @@ def staleness_figure(
     """Draw a histogram of updates' staleness, and running means of staleness with the predicted value.
 
     Args:
-        law, clients, concurrency, buffer_size, redispatch, versions, seed, settings: as in :func:`run_clock`.
+        law, clients, concurrency, buffer_size, scheduling, versions, seed, settings: as in :func:`run_clock`.
 
     Returns:
         The figure; its axes show the histogram of staleness on arrival, by category of client if the law has
@@ -169,8 +169,8 @@ def staleness_figure(
         SimulationError: if there are fewer clients than ``concurrency``, or no update arrives.
     """
     sizes = {"clients": clients, "concurrency": concurrency, "buffer_size": buffer_size}
-    planned = run_clock(law, **sizes, redispatch=redispatch, versions=versions, seed=seed, **settings)
-    updates, predicted = planned.updates, predicted_staleness(redispatch, concurrency, buffer_size)
+    planned = run_clock(law, **sizes, scheduling=scheduling, versions=versions, seed=seed, **settings)
+    updates, predicted = planned.updates, predicted_staleness(scheduling, concurrency, buffer_size)
     if not len(updates) or not updates["version"].max():
         raise ConfigError(f"buffer_size: a buffer of {buffer_size} never fills with {concurrency} in flight")
     speed = updates["client"].map(planned.clients["category"])
@@ -178,7 +178,7 @@ def staleness_figure(
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 4.2), layout="constrained")
     plot_staleness(updates, expected=predicted, by=speed if speed.any() else None, axes=left)
     left.set_ylim(top=4 * left.get_ylim()[1])  # room for the legend
-    left.set_title(f"{law}, {redispatch}:\nconcurrency {concurrency} of {clients}, M = {buffer_size}")
+    left.set_title(f"{law}, {scheduling}:\nconcurrency {concurrency} of {clients}, M = {buffer_size}")
     _draw_running_mean(planned, predicted, right)
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
@@ -202,7 +202,7 @@ def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
 def explore_staleness() -> Explorer:
     """Return :func:`staleness_figure` with controls for its settings."""
     law = widgets.Dropdown(options=READY_LAWS, value="fedecho_large", description="delay law")
-    policy = widgets.Dropdown(options=tuple(SCHEDULING), value="before_agg", description="redispatch")
+    policy = widgets.Dropdown(options=tuple(SCHEDULING), value="before_agg", description="scheduling")
     clients = widgets.IntSlider(50, min=2, max=500, description="clients", continuous_update=False)
     busy = widgets.IntSlider(25, min=1, max=200, description="in flight", continuous_update=False)
     buffer = widgets.IntSlider(5, min=1, max=50, description="buffer M", continuous_update=False)
@@ -213,6 +213,6 @@ def explore_staleness() -> Explorer:
 
     def draw() -> Figure:
         chosen = {"clients": clients.value, "concurrency": busy.value, "buffer_size": buffer.value, "seed": seed.value}
-        return staleness_figure(law.value, redispatch=policy.value, versions=versions.value, **chosen)
+        return staleness_figure(law.value, scheduling=policy.value, versions=versions.value, **chosen)
 
     return under_controls([law, policy, clients, busy, buffer, versions, seed], draw)

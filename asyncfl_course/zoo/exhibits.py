@@ -58,7 +58,7 @@ _BUFFER = (
             {"buffer_size": 1, "server_lr": 1.0},
             {"buffer_size": 3, "server_lr": 0.3, "staleness_weight": "poly_norm"},
         ),
-        config={"cohort": "off"},
+        config={"vectorize": "off"},
         shares=True,
         known="PyTorch's tutorial on saving models warns of its cousin: state_dict() hands out references, no copies.",
     ),
@@ -87,7 +87,7 @@ _BUFFER = (
         config={
             **TOGETHER,
             "settings": {"buffer_weight": "uniform"},
-            "trouble": {"drop_out": 0.3, "time_out": 60.0},
+            "faults": {"dropout": 0.3, "time_out": 60.0},
         },
     ),
 )  # fmt: skip

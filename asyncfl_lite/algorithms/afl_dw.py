@@ -44,7 +44,7 @@ class AFLDW(Algorithm):
         family="asynchronous",
         colour="#ca9161",
     )
-    redispatch = "after_agg"
+    scheduling = "after_agg"
     buffered = False
 
     class Settings(Algorithm.Settings):

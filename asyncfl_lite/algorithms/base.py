@@ -212,10 +212,14 @@ class Algorithm(ABC):
     (1, tensor([1., 2.]))
     """
 
+    def __init_subclass__(cls) -> None:
+        if "redispatch" in cls.__dict__:
+            raise ConfigError(f"{cls.__name__}.redispatch: is called scheduling now")
+
     revision: ClassVar[int] = 1
     """Revision of the method's numbers; increase it when their meaning changes, to mark older results as outdated."""
 
-    redispatch: ClassVar[str] = "before_agg"
+    scheduling: ClassVar[str] = "before_agg"
     """Default scheduling policy; a configuration can choose a different one."""
     buffered: ClassVar[bool] = True
     """Whether the method uses ``buffer_size``; if not, every update makes a version unless an option changes that."""

@@ -39,7 +39,7 @@ class FedAvg(FedBuff):
         models_stored="2",
         colour="#949494",
     )
-    redispatch = "rounds"
+    scheduling = "rounds"
 
     class Settings(FedBuff.Settings):
         """Options of FedAvg."""

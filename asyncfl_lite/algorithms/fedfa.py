@@ -49,7 +49,7 @@ class FedFa(Algorithm):
         models_stored="1 + queue_length",
         colour="#8c564b",
     )
-    redispatch = "after_agg"
+    scheduling = "after_agg"
     buffered = False
     uses_server_lr = False
     state_names = (*Algorithm.state_names, "entries", "buffer_entries")

@@ -53,7 +53,7 @@ class KUIPER(Algorithm):
         client_work="a forward pass over its samples, for the received model's accuracy; waits until its burst is full",
         colour="#a51c30",
     )
-    redispatch = "burst"
+    scheduling = "burst"
     uses_server_lr = False
     state_names = (*Algorithm.state_names, "_models", "_statistics_sum", "_sizes", "_kept", "_staleness", "filled")
 

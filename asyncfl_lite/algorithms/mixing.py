@@ -24,7 +24,7 @@ def hinge(staleness: float, a: float = 10.0, b: float = 4.0) -> float:
 class MixingMethod(Algorithm):
     """Base class of methods that set ``x ← (1 - α) x + α x_i`` at every arrival; a subclass chooses α."""
 
-    redispatch = "after_agg"
+    scheduling = "after_agg"
     buffered = False
     uses_server_lr = False
 

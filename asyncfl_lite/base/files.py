@@ -4,7 +4,7 @@ A data set is looked for in its task's setting ``folder``, else in the folder th
 ``ASYNCFL_DATA`` names, else in a cache folder.
 
 Settings files are small. In YAML 1.1, which most libraries read, some words and numbers mean something else than in
-YAML 1.2 and to most people. Here, ``yes``, ``no``, ``on`` and ``off`` are words, as in 1.2, so that ``cohort: off``
+YAML 1.2 and to most people. Here, ``yes``, ``no``, ``on`` and ``off`` are words, as in 1.2, so that ``vectorize: off``
 says what it seems to say, and ``1e3`` is a number. ``010`` (8 in 1.1) and ``1:30`` (90 in 1.1) are refused. A date is a
 date, which no setting takes.
 """

@@ -29,7 +29,7 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     package uses the streams ``partition``, ``delays setup``, ``delays``, ``client choice``, ``model``, ``server``,
     ``initial``, ``labelled set``, ``unlabelled``, ``("batches", client, job)``, ``("augment", client, job)`` and
     ``("dropout", client, job)``. Tasks that draw their data have streams named after themselves, such as ``topics20``
-    and ``("glyphs", part)``, and each kind of trouble at clients has a stream ``trouble: …``.
+    and ``("glyphs", part)``, and each kind of fault at clients has a stream ``trouble: …``.
 
     Args:
         seed: the run's seed, at least 0.

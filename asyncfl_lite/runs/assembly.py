@@ -48,7 +48,7 @@ from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 Labelled = tuple[Tensor, Tensor] | None
 """The inputs and labels that a server keeps, or None."""
 COHORT_UP_TO_FLOP = 1_000_000
-"""Largest number of operations, per sample in a forward pass, of models that ``cohort="auto"`` trains in cohorts;
+"""Largest number of operations, per sample in a forward pass, of models that ``vectorize="auto"`` trains in cohorts;
 a larger model keeps a core busy by itself."""
 
 
@@ -87,7 +87,7 @@ def checked_task(config: Config, own: Task | None = None) -> tuple[Task, int]:
             "not contain; pass the data too, as in run(config, task=…)"
         )
     given = load_task(config.task_settings) if own is None else own
-    task = given.of_run(config.seed).judged_on(config.judged_on)
+    task = given.of_run(config.seed).scored_on(config.eval_split)
     now = checksum(task)
     if own is not None or _SUMS.setdefault(task.test_inputs, now) == now:
         return task, now
@@ -198,15 +198,15 @@ def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool
     reason = "with running statistics" if model.num_buffers else ""
     if not config.model_settings.vectorises:
         reason = "of this kind"
-    if reason and config.cohort == "on":
-        raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
-    if reason or config.cohort == "off":
+    if reason and config.vectorize == "on":
+        raise ConfigError(f"vectorize: a model {reason} trains one by one, got 'on'")
+    if reason or config.vectorize == "off":
         return False
-    if config.cohort == "auto" and forward_flop(model, task.input_spec) > COHORT_UP_TO_FLOP:
+    if config.vectorize == "auto" and forward_flop(model, task.input_spec) > COHORT_UP_TO_FLOP:
         return False
     alone = why_alone(model, task.samples[0], draws)
-    if alone and config.cohort == "on":
-        raise ConfigError(f"cohort: {config.model!r} trains one by one ({alone}), got 'on'")
+    if alone and config.vectorize == "on":
+        raise ConfigError(f"vectorize: {config.model!r} trains one by one ({alone}), got 'on'")
     if alone:
         _say(f"model: {config.model!r} is trained one by one, as several cannot be computed together ({alone})")
     return not alone
@@ -334,8 +334,8 @@ def make_simulation(
     """Build the Simulation for this configuration and partition."""
     sizes = sizes_of(parts)
     faults: dict[str, Any] = {}
-    if not config.trouble.none:
-        kind, faults = faulty(kind), {"faults": config.trouble}
+    if not config.faults.none:
+        kind, faults = faulty(kind), {"faults": config.faults}
     return kind(
         algorithm,
         config.make_scheduling(),

@@ -19,17 +19,17 @@ from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.registry import Registry, Settings, nested
 from asyncfl_lite.runs.defaults import COMMON, defaults, flat, layers_of, without_replaced
 
-if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a setup
+if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a preset
     from asyncfl_lite.algorithms import Algorithm
     from asyncfl_lite.clients.training import LocalTraining
     from asyncfl_lite.simulator.scheduling import Scheduling
     from asyncfl_lite.simulator.selection import Selection
 
     Group = Any
-    SetUpName = str | None
+    PresetName = str | None
 else:  # the types that are stored
     Group = SerializeAsAny[Settings]
-    SetUpName = None
+    PresetName = None
 
 GROUPS = {
     "task_settings": "task",
@@ -39,9 +39,9 @@ GROUPS = {
     "partition_settings": "partition",
     "selection_settings": "selection",
     "initial_settings": "initial",
-    "trouble": "trouble",
+    "faults": "faults",
 }
-"""Group of settings -> the setting that names its class; trouble has only one class, of the same name."""
+"""Group of settings -> the setting that names its class; faults has only one class, of the same name."""
 
 NOT_IN_HASH: dict[str, Any] = {
     **dict.fromkeys(("checkpoint_every", "checkpoint_seconds", "device"), True),
@@ -52,6 +52,11 @@ NOT_IN_HASH: dict[str, Any] = {
 A device rounds differently, as another machine does; results name it.
 """
 
+RENAMED = {
+    **{"redispatch": "scheduling", "trouble": "faults", "cohort": "vectorize"},
+    **{"judged_on": "eval_split", "setup": "preset"},
+}
+"""Earlier name of a setting -> its name; who writes the earlier one is told."""
 SEED = Field(default=0, ge=0, description="seed of every random stream of the run")
 Seed = create_model("Seed", __base__=Settings, seed=(int, SEED))
 """Settings with only a seed, since only the seed needs checking when a checked configuration gets another seed."""
@@ -76,10 +81,10 @@ def registries() -> dict[str, Registry[Any]]:
         "model": MODELS,
         "delay": DELAYS,
         "partition": PARTITIONS,
-        "redispatch": SCHEDULING,
+        "scheduling": SCHEDULING,
         "selection": SELECTIONS,
         "initial": INITIALISERS,
-        "trouble": FAULTS,
+        "faults": FAULTS,
     }
 
 
@@ -94,7 +99,7 @@ class Config(Settings):
 
     A setting that is left out takes its value from a paper that trains the method on the task, or else from one that
     trains on the task at all (``runs/defaults.yaml``); on other tasks, it takes this package's own value
-    (same file). If several papers qualify, ``setup`` can name one. ``settings`` holds the method's own
+    (same file). If several papers qualify, ``preset`` can name one. ``settings`` holds the method's own
     options; ``task_settings``, ``model_settings``, ``delay_settings`` and ``partition_settings`` hold the options of
     the task, the model, the delay law and the partition.
 
@@ -133,14 +138,14 @@ class Config(Settings):
     clients: int = Field(default=..., ge=1, le=10_000_000, description="number of clients, N")
     concurrency: int = Field(default=..., ge=1, description="number of clients that train at the same time, M_c")
     buffer_size: int = Field(default=..., ge=1, description="number of updates in a server version, M")
-    redispatch: str = Field(
+    scheduling: str = Field(
         default=..., description="scheduling policy, which decides when new work is sent after a report"
     )
     selection: str = Field(default="uniform", description="selection policy, which decides which client gets new work")
     selection_settings: Group = Field(default=..., description="the selection policy's own settings")
     initial: str = Field(default="random", description="source of the initial weights")
     initial_settings: Group = Field(default=..., description="the initialiser's own settings")
-    rounds: int | None = Field(default=None, ge=1, description="stop at this server version")
+    rounds: int | None = Field(default=None, ge=1, description="stop at this server version (or `versions`)")
     horizon: float | None = Field(default=None, gt=0, description="stop at this virtual time, in the delay law's unit")
     local_epochs: int | None = Field(
         default=None, ge=1, description="number of passes of a job over its client's samples"
@@ -160,7 +165,7 @@ class Config(Settings):
     bn_mode: Literal["avg", "delta", "freeze"] = Field(
         default="avg", description="treatment of BatchNorm's running statistics on the server"
     )
-    cohort: Literal["auto", "on", "off"] = Field(
+    vectorize: Literal["auto", "on", "off"] = Field(
         default="auto", description="train the jobs in flight in one computation"
     )
     device: str = Field(default="cpu", description="torch device; auto means cuda if there is one, else cpu")
@@ -176,12 +181,12 @@ class Config(Settings):
         gt=0,
         description="seconds between two checkpoints, if the run has a file to save to",
     )
-    judged_on: Literal["test", "validation"] = Field(
+    eval_split: Literal["test", "validation"] = Field(
         default="test", description="samples on which accuracy is measured; choose settings on validation samples"
     )
-    trouble: Group = Field(default=..., description="trouble at clients, such as lost or late jobs; by default none")
+    faults: Group = Field(default=..., description="faults at clients, such as lost or late jobs; by default none")
     seed: int = SEED
-    setup: SetUpName = Field(
+    preset: PresetName = Field(
         default=None,
         exclude=True,
         description="source of the defaults: the paper fedecho, fedrevive, kuiper or fedadt, or ours; results do "
@@ -194,9 +199,13 @@ class Config(Settings):
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Add the defaults for the chosen task and method."""
+        if old := next((name for name in given if name in RENAMED), None):
+            raise ConfigError(f"{old}: is called {RENAMED[old]} now")
+        if "versions" in given:
+            given = {"rounds": given["versions"], **{name: given[name] for name in given if name != "versions"}}
         return fill_in(given)
 
-    @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
+    @field_validator("task", "model", "algorithm", "delay", "partition", "scheduling", "selection", "initial")
     @classmethod
     def _known(cls, name: str, info: ValidationInfo) -> str:
         registries()[str(info.field_name)].get(name)
@@ -221,7 +230,7 @@ class Config(Settings):
     def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
         """Convert a group of settings to the class of the task, model or law that is chosen by name."""
         group = str(info.field_name)
-        kind = class_of_group(group, info.data.get(GROUPS[group], "trouble"))
+        kind = class_of_group(group, info.data.get(GROUPS[group], "faults"))
         alpha = info.data.get("alpha") if group == "partition_settings" and "alpha" in kind.model_fields else None
         shared = {} if alpha is None else {"alpha": alpha}
         if isinstance(value, kind):
@@ -243,17 +252,17 @@ class Config(Settings):
             raise ValueError(f"concurrency: must be at most clients ({self.clients}), got {self.concurrency}")
         if not method.buffered and self.buffer_size != 1:
             raise ValueError(f"buffer_size: {self.algorithm} has no buffer; must be 1, got {self.buffer_size}")
-        if self.redispatch in ("rounds", "burst") and self.buffer_size > self.concurrency:
+        if self.scheduling in ("rounds", "burst") and self.buffer_size > self.concurrency:
             raise ValueError(
                 f"buffer_size: a buffer of {self.buffer_size} can never fill with {self.concurrency} clients "
-                f"at a time under redispatch {self.redispatch!r}; must be at most {self.concurrency}"
+                f"at a time under scheduling {self.scheduling!r}; must be at most {self.concurrency}"
             )
         if not method.uses_server_lr and self.server_lr != 1.0:
             raise ValueError(f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}")
-        if registries()["selection"].get(self.selection).needs_rounds and self.redispatch != "rounds":
+        if registries()["selection"].get(self.selection).needs_rounds and self.scheduling != "rounds":
             raise ValueError(
-                f"selection: {self.selection!r} chooses a round at a time, so redispatch must be 'rounds', "
-                f"got {self.redispatch!r}"
+                f"selection: {self.selection!r} chooses a round at a time, so scheduling must be 'rounds', "
+                f"got {self.scheduling!r}"
             )
         if ("alpha" in type(self.partition_settings).model_fields) != (self.alpha is not None):
             does = "does not use" if self.alpha is not None else "needs"
@@ -309,8 +318,8 @@ class Config(Settings):
         it was. If a default changes, the class's ``revision`` must be raised.
         """
         hashed = self.model_dump(mode="json", exclude_defaults=True, exclude=NOT_IN_HASH)
-        if not hashed["trouble"]:
-            del hashed["trouble"]
+        if not hashed["faults"]:
+            del hashed["faults"]
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
@@ -329,7 +338,7 @@ class Config(Settings):
 
     def make_scheduling(self) -> Scheduling:
         """Make the scheduling policy."""
-        return registries()["redispatch"].get(self.redispatch)(self.concurrency, self.buffer_size)
+        return registries()["scheduling"].get(self.scheduling)(self.concurrency, self.buffer_size)
 
     def make_selection(self) -> Selection:
         """Make the selection policy."""
@@ -358,16 +367,16 @@ def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given settings, plus values for those that are left out; types and bounds are checked afterwards.
 
     Raises:
-        ConfigError: for a task, method, partition or setup that is not known.
+        ConfigError: for a task, method, partition or preset that is not known.
     """
     task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
     method = registries()["algorithm"].get(algorithm)
     registries()["task"].get(task)
-    base = {"redispatch": method.redispatch, **without_replaced(defaults(task, algorithm, given.get("setup")), given)}
+    base = {"scheduling": method.scheduling, **without_replaced(defaults(task, algorithm, given.get("preset")), given)}
     if not method.buffered:
         base["buffer_size"] = 1
     filled = {**base, **given}
-    filled.pop("setup", None)
+    filled.pop("preset", None)
     for group, name in GROUPS.items():
         filled[group] = own = given.get(group, {})
         if not isinstance(own, dict):
@@ -399,12 +408,12 @@ def _share_tokenizer(filled: dict[str, Any]) -> None:
 
 def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
     """Choose concurrency and buffer size, if not given; they depend on each other and on the number of clients."""
-    burst = filled["redispatch"] == "burst"  # a client that is not dispatched at the start never would be
+    burst = filled["scheduling"] == "burst"  # a client that is not dispatched at the start never would be
     with suppress(TypeError, ValueError, OverflowError):  # a value that is not a number is refused later
         clients = int(filled["clients"])
         if "concurrency" not in given and clients >= 1:
             filled["concurrency"] = clients if burst else min(filled["concurrency"], clients)
-        if "buffer_size" not in given and filled["redispatch"] == "rounds":
+        if "buffer_size" not in given and filled["scheduling"] == "rounds":
             filled["buffer_size"] = filled["concurrency"]
         elif "buffer_size" not in given and (burst or "concurrency" not in given):
             filled["buffer_size"] = min(filled["buffer_size"], int(filled["concurrency"]))

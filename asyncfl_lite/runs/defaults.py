@@ -19,7 +19,7 @@ DEFAULTS: dict[str, Any] = yaml.load(
 )
 COMMON: dict[str, Any] = DEFAULTS["common"]
 PAPERS: dict[str, dict[str, Any]] = DEFAULTS["papers"]
-"""The papers' experiments, in the order in which :func:`setup_of` looks through them."""
+"""The papers' experiments, in the order in which :func:`preset_of` looks through them."""
 OURS = "ours"
 """The set-up that follows no paper: this package's own settings for small models and little data."""
 ONE_OF = (("rounds", "horizon"), ("local_epochs", "local_steps"))
@@ -33,7 +33,7 @@ def without_replaced(weaker: dict[str, Any], stronger: Mapping[str, Any]) -> dic
     return {name: value for name, value in weaker.items() if name not in replaced}
 
 
-def setup_of(task: str, algorithm: str, wanted: str | None = None) -> str | None:
+def preset_of(task: str, algorithm: str, wanted: str | None = None) -> str | None:
     """Return the name of the paper that gives a method on a task its default settings; None for our own settings.
 
     Args:
@@ -48,9 +48,9 @@ def setup_of(task: str, algorithm: str, wanted: str | None = None) -> str | None
         return None
     if wanted is not None:
         if wanted not in PAPERS:
-            raise ConfigError(unknown_name("setup", wanted, [*PAPERS, OURS]))
+            raise ConfigError(unknown_name("preset", wanted, [*PAPERS, OURS]))
         if task not in PAPERS[wanted]["tasks"]:
-            raise ConfigError(f"setup: {wanted!r} has tasks {', '.join(PAPERS[wanted]['tasks'])}, got {task!r}")
+            raise ConfigError(f"preset: {wanted!r} has tasks {', '.join(PAPERS[wanted]['tasks'])}, got {task!r}")
         return wanted
     there = [name for name, paper in PAPERS.items() if task in paper["tasks"]]
     for near in ("proposed", "methods"):
@@ -71,15 +71,15 @@ class Layer(NamedTuple):
     values: dict[str, Any]
 
 
-def layers_of(task: str, algorithm: str, setup: str | None = None) -> list[Layer]:
+def layers_of(task: str, algorithm: str, preset: str | None = None) -> list[Layer]:
     """Return the layers of defaults for one method on one task, weakest first.
 
     Args:
         task, algorithm: names of the task and the method.
-        setup: the paper whose experiments to follow, or ``ours``; see :func:`setup_of`.
+        preset: the paper whose experiments to follow, or ``ours``; see :func:`preset_of`.
     """
     layers = [Layer("common to all", COMMON), Layer(f"the method {algorithm}", DEFAULTS["methods"].get(algorithm, {}))]
-    name = setup_of(task, algorithm, setup)
+    name = preset_of(task, algorithm, preset)
     if name is not None:
         paper = PAPERS[name]
         pairs = paper.get("pairs", {}).get(task, {})
@@ -94,14 +94,14 @@ def layers_of(task: str, algorithm: str, setup: str | None = None) -> list[Layer
     ]
 
 
-def defaults(task: str, algorithm: str, setup: str | None = None) -> dict[str, Any]:
+def defaults(task: str, algorithm: str, preset: str | None = None) -> dict[str, Any]:
     """Return the defaults of one method on one task; ``settings`` holds the method's own options.
 
     Args:
-        task, algorithm, setup: as for :func:`layers_of`.
+        task, algorithm, preset: as for :func:`layers_of`.
     """
     merged: dict[str, Any] = {"settings": {}}
-    for _, layer in layers_of(task, algorithm, setup):
+    for _, layer in layers_of(task, algorithm, preset):
         options = {**merged["settings"], **layer.get("settings", {})}
         merged = {**without_replaced(merged, layer), **layer, "settings": options}
     return merged

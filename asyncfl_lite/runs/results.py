@@ -131,7 +131,7 @@ class Result:
         curve: one row per evaluation: version, time (virtual), updates, accuracy, loss.
         updates: one row per arrival: client, dispatched_at, arrived_at, start_version, staleness,
             num_samples, train_loss, train_accuracy, accepted, version, refused (the reason, empty if it was accepted),
-            trouble (the kinds of trouble that affected the job).
+            faults (the kinds of faults that affected the job).
         in_flight: one row per job that never arrived: client, dispatched_at, start_version, called_off_at (empty if it
             was still in flight at the end), why (called off, dropped out, left, given up).
         clients: one row per client: client, num_samples, category (of the delay law, empty if it has none).
@@ -363,7 +363,7 @@ def summary_of(
 
 def _fault_summary(who: Schedule) -> dict[str, int]:
     updates, lost = who.updates, who.in_flight["why"].value_counts()
-    struck, again = updates["trouble"].astype(str), updates["refused"] == DUPLICATE
+    struck, again = updates["faults"].astype(str), updates["refused"] == DUPLICATE
     kinds = {"late": "crash", "partial": "partial", "damaged": "damage"}
     return {
         "dispatched_jobs": int((~again).sum() + len(who.in_flight)),

@@ -391,7 +391,7 @@ class Run:
         module = self.model.loaded(self.algorithm.x, self.algorithm.buffers)
         return Result(
             self.config,
-            summary_of(curve, who, classes, ended, faulty=not self.config.trouble.none),
+            summary_of(curve, who, classes, ended, faulty=not self.config.faults.none),
             curve,
             *who,
             {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds},

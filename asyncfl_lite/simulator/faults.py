@@ -33,7 +33,7 @@ DUPLICATE = "duplicate of a job that had arrived"
 
 DAMAGES = ("nan", "inf", "length")
 """Ways in which an update can be damaged."""
-KINDS = ("drop_out", "crash", "partial", "duplicate", "damage")
+KINDS = ("dropout", "crash", "partial", "duplicate", "damage")
 """Settings that are probabilities per job."""
 
 
@@ -51,7 +51,7 @@ class Faults(Settings):
     revision: ClassVar[int] = 1
     """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
 
-    drop_out: float = Field(0.0, ge=0, lt=1)
+    dropout: float = Field(0.0, ge=0, lt=1)
     """Probability that a job never returns."""
     crash: float = Field(0.0, ge=0, le=1)
     """Probability that a client crashes during a job and returns late."""
@@ -81,8 +81,8 @@ class Faults(Settings):
             raise ValueError(f"{missing}: must be given with {given}")
         if self.trace is not None and self.available is not None:
             raise ValueError("trace: must not be given with available and away, which it replaces")
-        if self.time_out is None and (self.drop_out or self.comes_and_goes):
-            reason = "drop_out" if self.drop_out else "trace" if self.trace else "available and away"
+        if self.time_out is None and (self.dropout or self.comes_and_goes):
+            reason = "dropout" if self.dropout else "trace" if self.trace else "available and away"
             raise ValueError(f"time_out: must be given with {reason}, or the server would wait for ever for lost jobs")
         return self
 
@@ -94,7 +94,7 @@ class Faults(Settings):
     @property
     def none(self) -> bool:
         """Whether all kinds of faults are off, and the server never gives up on a job."""
-        chances = (self.drop_out, self.crash, self.partial, self.duplicate, self.damage)
+        chances = (self.dropout, self.crash, self.partial, self.duplicate, self.damage)
         return not any(chances) and self.time_out is None and not self.comes_and_goes
 
 
@@ -105,7 +105,7 @@ class _OneClass(Registry[Faults]):
         return Faults
 
 
-FAULTS = _OneClass("trouble")
+FAULTS = _OneClass("faults")
 
 
 class Fates:
@@ -122,14 +122,14 @@ class Fates:
         kinds = [kind for kind in KINDS if getattr(faults, kind)]
         if faults.duplicate:
             kinds.append("duplicate delay")
-        self.streams = {kind: stream(seed, f"trouble: {kind.replace('_', '-')}") for kind in kinds}
+        self.streams = {kind: stream(seed, f"trouble: {'drop-out' if kind == 'dropout' else kind}") for kind in kinds}
 
     def draw(self, client: int) -> Fate | None:
         """Draw the fate of the job that is dispatched now; return None if no fault strikes it."""
         fate, faults, streams = Fate(), self.faults, self.streams
         for kind, rng in streams.items():
-            if kind == "drop_out":
-                fate.lost = DROPPED_OUT if rng.random() < faults.drop_out else ""
+            if kind == "dropout":
+                fate.lost = DROPPED_OUT if rng.random() < faults.dropout else ""
             elif kind == "crash":
                 fate.crashed = rng.random() < faults.crash
             elif kind == "partial":

@@ -235,12 +235,12 @@ class FaultySimulation(Simulation):
     def _count_lost(self, why: str) -> None:
         """Count one more lost or damaged job; end a run without a horizon after too many in a row."""
         self.lost_in_a_row += 1
-        chance = (1 - self.faults.drop_out) * (1 - self.faults.damage)
+        chance = (1 - self.faults.dropout) * (1 - self.faults.damage)
         limit = math.ceil(max(MOST_LOST_IN_A_ROW, 30 * self.scheduling.most_in_flight) / chance)
         if self.lost_in_a_row >= limit and self.horizon == math.inf:
             raise SimulationError(
                 f"the last {limit} jobs were all lost or damaged, the last of them {why}: "
-                "raise time_out or available, or lower drop_out or damage"
+                "raise time_out or available, or lower dropout or damage"
             )
 
     # Saving -------------------------------------------------------------------------------------------------

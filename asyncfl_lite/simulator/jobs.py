@@ -377,7 +377,7 @@ class Arrival(NamedTuple):
         version: the server's version after this arrival.
         accepted: False for an update that was refused (not finite, wrong shape, a duplicate).
         refused: why the update was refused; empty if it was accepted.
-        trouble: kinds of faults that affected the job, such as ``crash, partial``; empty if there were none.
+        faults: kinds of faults that affected the job, such as ``crash, partial``; empty if there were none.
     """
 
     client: int
@@ -391,7 +391,7 @@ class Arrival(NamedTuple):
     accepted: bool
     version: int
     refused: str = ""
-    trouble: str = ""
+    faults: str = ""
 
     @classmethod
     def of(cls, job: Job, staleness: int, version: int, refused: str = "") -> Arrival:

@@ -1,4 +1,4 @@
-"""Scheduling policies, which decide when a free slot gets new work (the option ``redispatch`` of a configuration).
+"""Scheduling policies, which decide when a free slot gets new work (the option ``scheduling`` of a configuration).
 
 The simulation calls a :class:`Scheduling` policy at every arrival, and the policy asks it to dispatch clients; a
 :class:`.Selection` chooses which clients. Policies are small, hold no model and draw no random numbers.
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from asyncfl_lite.base.registry import Registry
 from asyncfl_lite.simulator.selection import Selection
 
-SCHEDULING: Registry[Scheduling] = Registry("redispatch")
+SCHEDULING: Registry[Scheduling] = Registry("scheduling")
 
 
 class Dispatcher(Protocol):
@@ -120,17 +120,17 @@ class DispatchAfterAggregation(Scheduling):
 
 
 def Continuous(  # noqa: N802 - reads as the policy's name
-    concurrency: int, buffer_size: int = 1, *, redispatch: str = "before_agg"
+    concurrency: int, buffer_size: int = 1, *, scheduling: str = "before_agg"
 ) -> Scheduling:
     """Make the policy that keeps ``concurrency`` clients busy at all times.
 
     Args:
         concurrency: how many clients train at the same time.
         buffer_size: how many updates one aggregation takes.
-        redispatch: ``before_agg`` or ``after_agg``: whether the new job starts from the model before or
+        scheduling: ``before_agg`` or ``after_agg``: whether the new job starts from the model before or
             after the aggregation that the report may trigger.
     """
-    return SCHEDULING.get(redispatch)(concurrency, buffer_size)
+    return SCHEDULING.get(scheduling)(concurrency, buffer_size)
 
 
 @SCHEDULING.register("rounds")

@@ -43,7 +43,7 @@ class Schedule(NamedTuple):
 def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedule:
     """Return tables of a simulation's arrivals, of its jobs that did not arrive, and of its clients."""
     updates = pd.DataFrame(list(simulation.arrivals), columns=Arrival._fields)
-    for column in ("refused", "trouble"):  # an empty text becomes NaN, as when the table is read from a file
+    for column in ("refused", "faults"):  # an empty text becomes NaN, as when the table is read from a file
         updates[column] = [text or math.nan for text in updates[column]]
     still = [(job.client, job.dispatched_at, job.start_version, math.nan, STILL_TRAINING) for job in simulation.jobs]
     in_flight = pd.DataFrame([*simulation.ended, *still], columns=IN_FLIGHT)

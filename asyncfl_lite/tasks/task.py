@@ -326,7 +326,7 @@ class Task:
         """Return the task for the run with this seed; all seeds share one task unless the seed draws the data."""
         return self
 
-    def judged_on(self, part: Literal["test", "validation"]) -> Task:
+    def scored_on(self, part: Literal["test", "validation"]) -> Task:
         """Return the task scored on ``part``; for validation, return a copy whose test set is the validation samples.
 
         Raises:
@@ -336,7 +336,7 @@ class Task:
             return self
         if self.validation is None:
             raise ConfigError(
-                f"judged_on: task {self.name!r} keeps no validation samples; must be 'test', got {part!r}"
+                f"eval_split: task {self.name!r} keeps no validation samples; must be 'test', got {part!r}"
             )
         inputs, labels = self.validation
         return replace(self, test_inputs=inputs, test_labels=labels, test_owners=None)

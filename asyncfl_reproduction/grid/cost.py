@@ -273,9 +273,9 @@ def client_updates(config: Config) -> float:
     or jobs are called off, the first :data:`WINDOW` updates are simulated on the run's own clock, with clients of equal
     size, and the number is extrapolated.
     """
-    calls_off = config.redispatch in ("rounds", "burst") and config.buffer_size < config.concurrency
+    calls_off = config.scheduling in ("rounds", "burst") and config.buffer_size < config.concurrency
     if config.horizon is None and not calls_off:
-        in_flight = 0 if config.redispatch == "rounds" else config.concurrency
+        in_flight = 0 if config.scheduling == "rounds" else config.concurrency
         return float(config.rounds * config.buffer_size + in_flight)
     trained, rounds = 0, math.inf if config.rounds is None else config.rounds
     begun = config.model_copy(update={"rounds": int(min(math.ceil(WINDOW / config.buffer_size), rounds))})

@@ -114,7 +114,7 @@ class Place:
 
 
 def _kind(method: type[Algorithm]) -> str:
-    if method.redispatch == "rounds":
+    if method.scheduling == "rounds":
         return "in rounds"
     return "from a buffer" if method.buffered else "of one update each"
 

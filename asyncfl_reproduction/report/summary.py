@@ -137,7 +137,7 @@ def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
     synchronous, single, buffered = kinds.values()
     for name, cell in recorded.cells.items():
         if name.startswith(f"methods/{SETTING}/"):
-            rounds, several = cell.config.redispatch == "rounds", ALGORITHMS.get(cell.config.algorithm).buffered
+            rounds, several = cell.config.scheduling == "rounds", ALGORITHMS.get(cell.config.algorithm).buffered
             (synchronous if rounds else buffered if several else single)[name.split("/")[-1]] = name
     return kinds
 

@@ -96,7 +96,7 @@ def race(
     x0: float = 0.0,
     lr: float = 0.1,
     versions: int = 4000,
-    redispatch: str | None = None,
+    scheduling: str | None = None,
     **settings: Any,
 ) -> np.ndarray:
     """Run clients of fixed speed on ½(x - c_i)² with one gradient step per job, and keep every client busy.
@@ -108,7 +108,7 @@ def race(
         x0: the initial model.
         lr: local learning rate η_l.
         versions: number of versions.
-        redispatch: ``before_agg`` or ``after_agg``; by default the method's own.
+        scheduling: ``before_agg`` or ``after_agg``; by default the method's own.
         settings: the method's settings.
 
     Returns:
@@ -118,7 +118,7 @@ def race(
     path: list[float] = []
     simulation = Simulation(
         method,
-        SCHEDULING.get(redispatch or method.redispatch)(len(centres), method.buffer_size),
+        SCHEDULING.get(scheduling or method.scheduling)(len(centres), method.buffer_size),
         DELAYS.get("per_client")(durations=durations).prepare(np.ones(len(centres)), stream(0, "delays setup")),
         range(len(centres)),
         rounds=versions,

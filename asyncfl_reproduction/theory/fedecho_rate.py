@@ -305,4 +305,4 @@ def settled(name: str, lr: float = 0.1, **more: float | str) -> np.ndarray:
 
 
 def _race_gradient(name: str, lr: float) -> float:
-    return float((settled(name, lr, redispatch="after_agg") ** 2).mean())
+    return float((settled(name, lr, scheduling="after_agg") ** 2).mean())

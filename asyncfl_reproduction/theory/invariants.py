@@ -17,18 +17,18 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, Case, Check
 SYNCHRONOUS = ("fedavg", "fedavgm", "fedadam", "fedprox")
 
 
-def staleness_expected(in_flight: int, buffer_size: int, redispatch: str) -> float:
+def staleness_expected(in_flight: int, buffer_size: int, scheduling: str) -> float:
     """Return the long-run mean staleness if A jobs are always in flight and a version takes M updates.
 
     Every version makes every job in flight one version older, and every M arrivals make a version. If the client that
     reports is sent the new version (``after_agg``), its job does not age, so the mean is (A - 1)/M; otherwise it is
     A/M.
     """
-    return (in_flight - (redispatch == "after_agg")) / buffer_size
+    return (in_flight - (scheduling == "after_agg")) / buffer_size
 
 
 def staleness_measured(
-    in_flight: int, buffer_size: int, redispatch: str, law: str = "exponential", versions: int = 2000
+    in_flight: int, buffer_size: int, scheduling: str, law: str = "exponential", versions: int = 2000
 ) -> np.ndarray:
     """Return the staleness of arrivals in a simulation without training, after the first ``10 * in_flight``.
 
@@ -37,7 +37,7 @@ def staleness_measured(
     clients = 2 * in_flight
     clock = ClockOnly(
         VersionCounter(buffer_size),
-        SCHEDULING.get(redispatch)(in_flight, buffer_size),
+        SCHEDULING.get(scheduling)(in_flight, buffer_size),
         DELAYS.get(law)().prepare(np.ones(clients), stream(0, "delays setup")),
         range(clients),
         rounds=versions,
@@ -113,9 +113,9 @@ def frozen(name: str, **settings: object) -> float:
     return float((path(name, x0, torch.zeros(12, 3, dtype=torch.float64), **settings) - x0).abs().max())
 
 
-def _mean_staleness(name: str, in_flight: int, buffer_size: int, redispatch: str) -> Case:
-    mean = float(staleness_measured(in_flight, buffer_size, redispatch, versions=20_000 // buffer_size).mean())
-    expected = staleness_expected(in_flight, buffer_size, redispatch)
+def _mean_staleness(name: str, in_flight: int, buffer_size: int, scheduling: str) -> Case:
+    mean = float(staleness_measured(in_flight, buffer_size, scheduling, versions=20_000 // buffer_size).mean())
+    expected = staleness_expected(in_flight, buffer_size, scheduling)
     what = f"mean staleness: {name}, A = {in_flight}, M = {buffer_size}"
     return Case(AS_PRINTED, what, mean, "=", expected, 0.01 * expected)
 

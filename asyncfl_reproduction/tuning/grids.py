@@ -103,7 +103,7 @@ class OwnSearch:
             ConfigError: if it is invalid; the message names the cell.
         """
         try:
-            return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed, "judged_on": "validation"}))
+            return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed, "eval_split": "validation"}))
         except ConfigError as error:
             raise ConfigError(f"search of {self.cell}: {error}") from None
 

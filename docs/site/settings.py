@@ -55,7 +55,7 @@ def settings_page() -> str:
         for name, about in registry.describe().items():
             shown = f" ({title(name)})" if registry is ALGORITHMS else ""
             parts += [f"### {name}{shown}", _plain(about), _table(class_of_group(group, name))]
-    parts += ["## Trouble", f"`trouble={{…}}`. {_plain((Faults.__doc__ or '').split(chr(10))[0])}", _table(Faults)]
+    parts += ["## Faults", f"`faults={{…}}`. {_plain((Faults.__doc__ or '').split(chr(10))[0])}", _table(Faults)]
     return "\n\n".join(parts) + "\n"
 
 

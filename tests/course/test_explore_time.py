@@ -52,7 +52,7 @@ CASES = [
 def test_the_prediction_is_the_number_of_jobs_that_age(policy, in_flight, buffer):
     """Counted in the clock's own tables; a run's first versions may differ, and are left out."""
     planned = run_clock(
-        "exponential", clients=20, concurrency=in_flight, buffer_size=buffer, redispatch=policy, versions=360
+        "exponential", clients=20, concurrency=in_flight, buffer_size=buffer, scheduling=policy, versions=360
     )
     ages, updates = jobs_that_age(planned), planned.updates
     if policy == "rounds":  # some of its versions are smaller than M: count whole rounds
@@ -138,12 +138,12 @@ def test_ties_and_the_buffer(by_hand):
     )
 
 
-@pytest.mark.parametrize("redispatch", ["after_agg", "rounds", "burst"])
-def test_as_many_train_as_the_policy_says(redispatch):
-    result = short_run(redispatch=redispatch, **({"buffer_size": 3} if redispatch == "rounds" else {}))
+@pytest.mark.parametrize("scheduling", ["after_agg", "rounds", "burst"])
+def test_as_many_train_as_the_policy_says(scheduling):
+    result = short_run(scheduling=scheduling, **({"buffer_size": 3} if scheduling == "rounds" else {}))
     for time in np.arange(0.25, result.summary["virtual_time"], 0.5):
         now = moment(result, time)
-        waiting = {"after_agg": 0, "rounds": now.buffered, "burst": now.buffered}[redispatch]
+        waiting = {"after_agg": 0, "rounds": now.buffered, "burst": now.buffered}[scheduling]
         assert len(now.training) == 3 - waiting
 
 
@@ -222,12 +222,12 @@ def test_the_time_machine_counts_arrivals(by_hand):
 
 
 def test_a_run_with_client_failures_is_shown_and_one_recorded_before_there_were_any():
-    trouble = {"drop_out": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "time_out": 4.0}
+    faults = {"dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "time_out": 4.0}
     sizes = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 6, "local_steps": 3, "batch_size": 8}
-    result = run(Config(**sizes, delay="fedecho_mild", seed=1, trouble=trouble))
+    result = run(Config(**sizes, delay="fedecho_mild", seed=1, faults=faults))
     end = result.summary["virtual_time"]
     for time in (0.0, end / 2, end):
         assert moment_figure(result, time).get_axes()
-    before = {"updates": result.updates.drop(columns=["refused", "trouble"])}
+    before = {"updates": result.updates.drop(columns=["refused", "faults"])}
     before["in_flight"] = result.in_flight.drop(columns="why")
     assert moment_figure(replace(result, **before), end / 2).get_axes()

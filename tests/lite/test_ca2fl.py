@@ -89,7 +89,7 @@ def quadratic_run(name, durations=(1.0, 10.0), centres=(1.0, -1.0), x0=0.0, rate
     path = []
     simulation = Simulation(
         method,
-        Continuous(2, 1, redispatch=method.redispatch),
+        Continuous(2, 1, scheduling=method.scheduling),
         Fixed(*durations),
         [0, 1],
         rounds=rounds,

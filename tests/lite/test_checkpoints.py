@@ -55,7 +55,7 @@ def equal(left, right):
 def configs(algorithm):
     base = {**SMALL, "algorithm": algorithm, "rounds": 8, "checkpoint_every": 1}
     method = ALGORITHMS.get(algorithm)
-    if method.buffered and method.redispatch != "rounds":
+    if method.buffered and method.scheduling != "rounds":
         base["buffer_size"] = 3
     if algorithm == "fedecho":
         base["settings"] = {"distill_samples": 60}
@@ -76,7 +76,7 @@ def test_killed_anywhere_it_ends_the_same(algorithm, kills, tmp_path_factory):
 
 
 EVERYTHING = {
-    "drop_out": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
+    "dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
     "available": 8.0, "away": 2.0,
 }  # fmt: skip
 
@@ -115,11 +115,11 @@ def held(value, above=()):
     return repr(value) if isinstance(value, int | float | str | None) else type(value).__name__
 
 
-IN_TROUBLE = [{"redispatch": policy, "trouble": EVERYTHING} for policy in ("before_agg", "burst", "refill", "rounds")]
+IN_TROUBLE = [{"scheduling": policy, "faults": EVERYTHING} for policy in ("before_agg", "burst", "refill", "rounds")]
 CHANGES = [
     *({"algorithm": algorithm} for algorithm in ALGORITHMS),
     *IN_TROUBLE,
-    {"redispatch": "rounds", "selection": "oort"},
+    {"scheduling": "rounds", "selection": "oort"},
     {"model": "cnn", "model_settings": {"norm": "batch"}},
     {"client_lr": 1e30},  # every update is refused
 ]
@@ -147,12 +147,12 @@ def test_a_restored_run_holds_what_the_saved_one_held(changes):
     assert len(one.simulation.arrivals) >= 8
 
 
-@pytest.mark.parametrize("redispatch", ["before_agg", "after_agg", "burst", "refill", "rounds"])
+@pytest.mark.parametrize("scheduling", ["before_agg", "after_agg", "burst", "refill", "rounds"])
 @settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kills=st.lists(st.integers(1, 30), min_size=1, max_size=3, unique=True), seed=st.integers(0, 20))
-def test_killed_anywhere_amid_every_kind_of_trouble(redispatch, kills, seed, tmp_path_factory):
+def test_killed_anywhere_amid_every_kind_of_trouble(scheduling, kills, seed, tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "run.pt"
-    changes = {"redispatch": redispatch, "trouble": EVERYTHING, "seed": seed, "local_steps": 2}
+    changes = {"scheduling": scheduling, "faults": EVERYTHING, "seed": seed, "local_steps": 2}
     config = Config(**{**configs("fedbuff"), **changes, "rounds": 12})
     whole = Run(config, checkpoint=path.with_name("other.pt")).finish()
     assert whole.summary["lost_jobs"] + whole.summary["duplicate_updates"] > 0
@@ -165,7 +165,7 @@ def test_killed_anywhere_amid_every_kind_of_trouble(redispatch, kills, seed, tmp
 
 def test_killed_in_a_loss_it_goes_on_without_it(tmp_path):
     """The version that a lost job completes is saved like any other."""
-    config = Config(**{**configs("fedavg"), "trouble": {"drop_out": 0.5, "time_out": 3.0}, "eval_every": 1})
+    config = Config(**{**configs("fedavg"), "faults": {"dropout": 0.5, "time_out": 3.0}, "eval_every": 1})
 
     def dies(simulation):
         made_by_an_arrival = simulation.arrivals[-1].version == simulation.algorithm.version
@@ -263,7 +263,7 @@ WHOSE = {
     "configuration": r"another configuration \(seed is 99, not 5\)",
     "revision": r"this configuration by code of another revision \(algorithm\)",
     "format": r"a run of another format \(3, not \d+\)",
-    "data": r"a run on other data \(trouble changed since\)",
+    "data": r"a run on other data \(faults changed since\)",
 }
 
 
@@ -276,10 +276,10 @@ def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkey
         elif other == "revision":
             before.setattr(type(config.make_algorithm()), "revision", 0)
         elif other == "data":
-            before.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"trouble": "1234"})
+            before.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"faults": "1234"})
         interrupt_after(config.with_seed(99) if other == "configuration" else config, path, 10)
     if other == "data":
-        monkeypatch.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"trouble": "5678"})
+        monkeypatch.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"faults": "5678"})
     held = contents(tmp_path)
     monkeypatch.setattr(Run, "train", None)
     with pytest.raises(ResultError, match=f"run.pt: is the checkpoint of {WHOSE[other]}; name another file"):

@@ -17,7 +17,7 @@ from asyncfl_lite.runs.config import GROUPS
 def test_the_papers_defaults_are_filled_in():
     config = Config(task="digits", algorithm="fedecho", delay="fedecho_large", alpha=0.1, rounds=100, seed=0)
     assert (config.clients, config.concurrency, config.buffer_size) == (50, 25, 5)
-    assert (config.redispatch, config.local_epochs, config.server_lr) == ("before_agg", 2, 1.0)
+    assert (config.scheduling, config.local_epochs, config.server_lr) == ("before_agg", 2, 1.0)
     assert (config.settings.clip, config.settings.alpha_min, config.settings.alpha_max) == (5.0, 0.2, 0.8)
     assert config.settings.distill_unit == "epochs" and config.settings.distill_q == 5
 
@@ -25,7 +25,7 @@ def test_the_papers_defaults_are_filled_in():
 def test_method_and_redispatch_decide_the_buffer():
     assert Config(algorithm="fedavg", concurrency=20).buffer_size == 20
     assert Config(algorithm="fedasync").buffer_size == 1
-    assert Config(algorithm="fedasync").redispatch == "after_agg"
+    assert Config(algorithm="fedasync").scheduling == "after_agg"
 
 
 def test_giving_steps_or_a_horizon_replaces_the_default():
@@ -99,15 +99,15 @@ def test_texts_are_cut_with_the_checkpoints_tokeniser_unless_another_is_named():
     named = Config(task="newsgroups20", task_settings={"tokenizer": "other"}, **model)
     assert named.task_settings.tokenizer == "other"
     assert Config(task="newsgroups20").task_settings.tokenizer == "t5-small"  # the set-up's model's
-    assert Config(task="newsgroups20", setup="ours").task_settings.tokenizer is None
+    assert Config(task="newsgroups20", preset="ours").task_settings.tokenizer is None
     assert Config(task="digits", **model).task_settings.model_dump() == Config(task="digits").task_settings.model_dump()
 
 
 def test_what_changes_bits_is_in_the_hash_and_defaults_are_not():
     """All of these were measured; a hash without them would call another run's result this run's."""
-    named = {name: Config.model_fields[name].default for name in ("threads", "cohort", "eval_every", "seed")}
-    assert Config(rounds=3).hash == Config(rounds=3, **named, device="meta", checkpoint_every=2).hash == "773f10fcf290"
-    changed = [{"threads": 2}, {"threads": 3}, {"cohort": "off"}]
+    named = {name: Config.model_fields[name].default for name in ("threads", "vectorize", "eval_every", "seed")}
+    assert Config(rounds=3).hash == Config(rounds=3, **named, device="meta", checkpoint_every=2).hash == "93b1ae4b8427"
+    changed = [{"threads": 2}, {"threads": 3}, {"vectorize": "off"}]
     assert len({Config(rounds=3, **settings).hash for settings in [{}, *changed]}) == 4
     kept = [{"checkpoint_every": 2}, {"checkpoint_seconds": 5.0}, {"device": "auto"}, {"device": "cuda"}]
     assert {Config(rounds=3, **settings).hash for settings in kept} == {Config(rounds=3).hash}
@@ -121,7 +121,7 @@ def test_what_changes_bits_is_in_the_hash_and_defaults_are_not():
         ({"clients": "10"}, (10, 10, 5)),
         ({"clients": 30}, (30, 25, 5)),
         ({"clients": 3, "buffer_size": 5}, (3, 3, 5)),
-        ({"clients": 10, "redispatch": "rounds"}, (10, 10, 10)),
+        ({"clients": 10, "scheduling": "rounds"}, (10, 10, 10)),
         ({"clients": 4, "algorithm": "fedasync"}, (4, 4, 1)),
         ({"clients": 4, "task": "mrpc"}, (4, 4, 3)),
         ({"clients": 2, "algorithm": "kuiper"}, (2, 2, 2)),

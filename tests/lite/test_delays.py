@@ -207,12 +207,12 @@ def own_law():
     DELAYS.remove("doubling")
 
 
-@pytest.mark.parametrize("trouble", [{}, {"duplicate": 0.3, "crash": 0.2}])
-def test_a_law_that_can_only_draw_runs_to_the_end(own_law, tmp_path, capsys, trouble):
-    config = Config(delay=own_law, clients=6, concurrency=3, buffer_size=2, rounds=6, trouble=trouble)
+@pytest.mark.parametrize("faults", [{}, {"duplicate": 0.3, "crash": 0.2}])
+def test_a_law_that_can_only_draw_runs_to_the_end(own_law, tmp_path, capsys, faults):
+    config = Config(delay=own_law, clients=6, concurrency=3, buffer_size=2, rounds=6, faults=faults)
     result = run(config)
     assert set(result.clients["category"]) == {""}
-    if not trouble:
+    if not faults:
         drawn = result.updates["arrived_at"] - result.updates["dispatched_at"]
         assert (drawn / (result.updates["client"] + 1)).between(1, 2).all()
         assert schedule(config).updates["arrived_at"].equals(result.updates["arrived_at"])

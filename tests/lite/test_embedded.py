@@ -73,7 +73,7 @@ def own(monkeypatch):
 
     def register(make, **settings) -> Config:
         monkeypatch.setitem(MODELS._entries, "own", type(spec_of(make)))
-        return Config(model="own", algorithm="fedrevive", settings=QUICK, cohort="off", **SHORT, **settings)
+        return Config(model="own", algorithm="fedrevive", settings=QUICK, vectorize="off", **SHORT, **settings)
 
     return register
 

@@ -36,7 +36,7 @@ def test_its_clock_is_the_package_s(printed):
     arrivals = re.findall(r"^minute +([\d.]+): client (\d) sends an update with staleness (\d+)$", printed, re.M)
     config = Config(
         **{"clients": 10, "concurrency": 10, "buffer_size": 3, "rounds": 20, "alpha": 100.0},
-        **{"selection": "same_client", "redispatch": "after_agg"},
+        **{"selection": "same_client", "scheduling": "after_agg"},
         **{"delay": "per_client", "delay_settings": {"durations": tuple(np.geomspace(1, 9.5, 10))}},
     )
     ours = schedule(config).updates

@@ -127,7 +127,7 @@ def test_the_servers_control_is_the_sum_of_the_clients():
 @pytest.mark.parametrize("cohort", ["on", "off"])
 def test_a_control_variate_is_as_long_as_a_gradient_whatever_the_optimiser(optimiser, cohort):
     """Adam's steps are normalised: taken for gradients, they would be some 20 times as long."""
-    config = Config(algorithm="fedac", cohort=cohort, **{**SMALL, "client_optimizer": optimiser, "client_lr": 0.002})
+    config = Config(algorithm="fedac", vectorize=cohort, **{**SMALL, "client_optimizer": optimiser, "client_lr": 0.002})
     run = Run(config)
     model, data = run.trainer.model, run.trainer.data
     run.finish()
@@ -142,7 +142,7 @@ def test_a_control_variate_is_as_long_as_a_gradient_whatever_the_optimiser(optim
 
 @pytest.mark.parametrize("how", ["before_agg", "after_agg"])
 def test_a_client_that_is_dispatched_on_its_own_report_goes_by_its_new_control(how, monkeypatch):
-    run = Run(Config(algorithm="fedac", redispatch=how, selection="same_client", **SMALL))
+    run = Run(Config(algorithm="fedac", scheduling=how, selection="same_client", **SMALL))
     method, simulation, checked = run.algorithm, run.simulation, []
     jobs_to_train = simulation._next_jobs
 

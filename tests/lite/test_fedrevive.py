@@ -332,7 +332,7 @@ def same_weights(left, right):
 @pytest.mark.parametrize("model", [{}, BATCH_NORM], ids=["mlp", "batchnorm"])
 def test_without_beta_it_is_vanilla_bit_for_bit(model):
     never = {"beta_family": "constant", "beta_constant": 0.0}
-    vanilla, _ = final("fedbuff", buffer_size=1, redispatch="after_agg", **model)
+    vanilla, _ = final("fedbuff", buffer_size=1, scheduling="after_agg", **model)
     damped, damped_run = final("afl_dw", never, **model)
     revived, revived_run = final("fedrevive", {**BUSY, **never}, **model)
     assert same_weights(damped, vanilla)

@@ -27,7 +27,7 @@ WARM = {"t_gen": 2, "freeze_rounds": 2, "synthesis_only_rounds": 4}
 MIXED = [
     {"algorithm": "fedbuff"},
     {"algorithm": "fedbuff", "seed": 1},
-    {"algorithm": "fedbuff", "trouble": {"partial": 0.7}, "local_steps": None, "local_epochs": 2},
+    {"algorithm": "fedbuff", "faults": {"partial": 0.7}, "local_steps": None, "local_epochs": 2},
     {"algorithm": "fedasync", "client_lr": 0.05},
     {"algorithm": "fedecho", "settings": {"distill_samples": 50}},
     {"algorithm": "fedac", "server_lr": 0.01},

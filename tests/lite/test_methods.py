@@ -95,4 +95,4 @@ def test_global_switches_and_redispatch():
     assert config.delay_settings.gamma == 1.0 and config.partition_settings.min_size == 10
     wanted = {"fedbuff": "before_agg", "fedecho": "before_agg", "fedasync": "after_agg", "fedadt": "after_agg",
               "fedrevive": "after_agg", "afl_dw": "after_agg", "kuiper": "burst", "fedavg": "rounds"}  # fmt: skip
-    assert {name: ALGORITHMS.get(name).redispatch for name in wanted} == wanted
+    assert {name: ALGORITHMS.get(name).scheduling for name in wanted} == wanted

@@ -319,10 +319,10 @@ def test_uniform_choice_is_left_alone():
     assert np.array_equal(np.random.get_state()[1], state) and torch.equal(torch.random.get_rng_state(), torch_state)
 
 
-@pytest.mark.parametrize("redispatch", ["before_agg", "after_agg", "burst", "refill"])
-def test_it_needs_rounds(redispatch):
+@pytest.mark.parametrize("scheduling", ["before_agg", "after_agg", "burst", "refill"])
+def test_it_needs_rounds(scheduling):
     with pytest.raises(
-        ConfigError, match="^selection: 'oort' chooses a round at a time, so redispatch must be"
+        ConfigError, match="^selection: 'oort' chooses a round at a time, so scheduling must be"
     ) as error:
-        Config(**SMALL, buffer_size=2, selection="oort", redispatch=redispatch)
+        Config(**SMALL, buffer_size=2, selection="oort", scheduling=scheduling)
     assert "\n" not in str(error.value)

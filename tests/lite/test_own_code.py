@@ -96,8 +96,8 @@ def test_a_model_that_works_in_place_changes_nobodys_data_and_computes_the_same(
     task, settings = points(), {"algorithm": "fedecho", "settings": {"distill_samples": 20, "distill_set": "own"}}
     before, pool = checksum(task), task.unlabelled_set("own", 20, np.random.default_rng(0))
     with warnings.catch_warnings(action="ignore"):  # one of them is trained one by one
-        result = run(own(lambda: Net(writes), cohort=cohort, **settings), task=task)
-        expected = run(own(lambda: Net(plain), cohort="off", **settings), task=task)
+        result = run(own(lambda: Net(writes), vectorize=cohort, **settings), task=task)
+        expected = run(own(lambda: Net(plain), vectorize="off", **settings), task=task)
     assert checksum(task) == before
     assert torch.equal(task.unlabelled_set("own", 20, np.random.default_rng(0)), pool)
     torch.testing.assert_close(result.x, expected.x, rtol=1e-4, atol=1e-6)
@@ -114,7 +114,7 @@ def test_layers_in_place_give_the_bits_of_layers_out_of_place(own, layer, method
     def results(inplace: bool):
         torch.manual_seed(0)
         layers = [nn.Flatten(), layer(inplace=inplace), nn.Linear(8, 8), layer(inplace=inplace), nn.Linear(8, 3)]
-        config = own(lambda: nn.Sequential(*layers), algorithm=method, cohort="on", **settings)
+        config = own(lambda: nn.Sequential(*layers), algorithm=method, vectorize="on", **settings)
         return run_many([config.with_seed(seed) for seed in range(2)], task=points())
 
     for one, other in zip(results(True), results(False), strict=True):
@@ -158,7 +158,7 @@ def test_a_cohort_calls_hooks_as_one_client_does(own, hook):
         return net
 
     with warnings.catch_warnings(action="ignore"):
-        one, other = (run(own(make, cohort=cohort), task=points()) for cohort in ("auto", "off"))
+        one, other = (run(own(make, vectorize=cohort), task=points()) for cohort in ("auto", "off"))
     torch.testing.assert_close(one.x, other.x, rtol=1e-4, atol=1e-6)
 
 
@@ -275,7 +275,7 @@ def spoiled(values):
 
 @pytest.mark.parametrize("cohort", ["on", "off"])
 def test_losses_and_scores_that_write_into_their_batch_spoil_nothing(cohort):
-    settings = {"algorithm": "fedecho", "settings": {"distill_samples": 20, "distill_set": "own"}, "cohort": cohort}
+    settings = {"algorithm": "fedecho", "settings": {"distill_samples": 20, "distill_set": "own"}, "vectorize": cohort}
     config = Config(**{**SMALL, "model": "mlp", **settings})
     clients = {name: (X[at : at + 10], Y[at : at + 10], X[60:], Y[60:]) for at, name in enumerate("abcdef")}
     for make in (points, lambda kind: kind.from_clients(clients, unlabelled=X[:20])):

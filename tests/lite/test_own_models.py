@@ -78,13 +78,13 @@ DROPOUTS = {
 @pytest.mark.parametrize("name", DROPOUTS)
 def test_dropout_is_the_same_each_time_one_by_one_and_as_a_cohort_and_in_lockstep(own, name):
     """Clients have ten samples in batches of four, so that some minibatches are filled up."""
-    config = own(DROPOUTS[name], cohort="on")
+    config = own(DROPOUTS[name], vectorize="on")
     before = torch.get_rng_state()
     first = run(config, task=points())
     assert torch.equal(torch.get_rng_state(), before)
     torch.rand(7)
     assert torch.equal(run(config, task=points()).x, first.x)
-    one_by_one = own(DROPOUTS[name], cohort="off")
+    one_by_one = own(DROPOUTS[name], vectorize="off")
     alone = run(one_by_one, task=points())
     torch.rand(7)
     assert torch.equal(run(one_by_one, task=points()).x, alone.x)
@@ -202,11 +202,11 @@ def test_a_model_that_cannot_be_vectorised_is_trained_one_by_one_which_a_line_sa
         result = run(config, task=points())
     assert len(said) == 1 and "\n" not in str(said[0].message)
     assert result.summary["training"] == "one by one" and result.summary["versions"] == 3
-    with pytest.raises(ConfigError, match=f"^cohort: 'own' trains one by one .*{why}.*got 'on'$"):
-        run(own(make, cohort="on"), task=points())
+    with pytest.raises(ConfigError, match=f"^vectorize: 'own' trains one by one .*{why}.*got 'on'$"):
+        run(own(make, vectorize="on"), task=points())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert torch.equal(run(own(make, cohort="off"), task=points()).x, result.x)
+        assert torch.equal(run(own(make, vectorize="off"), task=points()).x, result.x)
 
 
 def test_a_model_that_vmap_computes_otherwise_is_found():

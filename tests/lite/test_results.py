@@ -156,11 +156,11 @@ NAMED = {
         rows("client,seconds", "1", "4"),
         "delay_settings",
     ),
-    "trouble.trace": (
-        lambda path: {"trouble": {"trace": path, "time_out": 9.0}},
+    "faults.trace": (
+        lambda path: {"faults": {"trace": path, "time_out": 9.0}},
         rows("client,from,until", "0,inf"),
         rows("client,from,until", "0,500"),
-        "trouble",
+        "faults",
     ),
 }
 

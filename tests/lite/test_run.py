@@ -116,7 +116,7 @@ def test_the_schedule_without_training_is_the_runs(algorithm):
 @pytest.mark.parametrize("cohort", ["on", "off"])
 def test_the_same_seed_gives_the_same_bits(algorithm, cohort):
     config = Config(algorithm=algorithm, **{**SMALL, "buffer_size": Config(algorithm=algorithm, **{
-        k: v for k, v in SMALL.items() if k != "buffer_size"}).buffer_size, "rounds": 4}, cohort=cohort)  # fmt: skip
+        k: v for k, v in SMALL.items() if k != "buffer_size"}).buffer_size, "rounds": 4}, vectorize=cohort)  # fmt: skip
     first, second = run(config), run(config)
     assert first.summary == second.summary
     pd.testing.assert_frame_equal(first.curve, second.curve)
@@ -129,8 +129,8 @@ def test_batch_norm_trains_and_keeps_its_variances_positive():
     started.finish()
     mask = started.model.variance_mask
     assert (started.algorithm.buffers[mask] > 0).all()
-    with pytest.raises(ConfigError, match="^cohort: a model with running statistics"):
-        run(Config(model="cnn", model_settings={"norm": "batch"}, cohort="on", **SMALL))
+    with pytest.raises(ConfigError, match="^vectorize: a model with running statistics"):
+        run(Config(model="cnn", model_settings={"norm": "batch"}, vectorize="on", **SMALL))
 
 
 def test_no_two_parts_of_a_run_share_a_stream(monkeypatch):
@@ -144,12 +144,14 @@ def test_no_two_parts_of_a_run_share_a_stream(monkeypatch):
     for name, module in list(sys.modules.items()):
         if name.startswith("asyncfl_lite.") and getattr(module, "stream", None) is stream:
             monkeypatch.setattr(module, "stream", spied)
-    chances = dict.fromkeys(("drop_out", "crash", "partial", "duplicate", "damage"), 0.1)
-    trouble = {**chances, **dict.fromkeys(("late", "time_out", "available", "away"), 9.0)}
+    chances = dict.fromkeys(("dropout", "crash", "partial", "duplicate", "damage"), 0.1)
+    faults = {**chances, **dict.fromkeys(("late", "time_out", "available", "away"), 9.0)}
     chain = {"initial": "teacher_chain", "initial_settings": {"epochs": 1}}
-    run(Config(algorithm="fedecho", seed=11, trouble=trouble, **chain, **{**SMALL, "rounds": 3}))
+    run(Config(algorithm="fedecho", seed=11, faults=faults, **chain, **{**SMALL, "rounds": 3}))
     names = Counter(" ".join(names) for _, names in asked if names[0] != "batches")
-    struck = {f"trouble: {kind.replace('_', '-')}" for kind in (*chances, "presence", "duplicate delay")}
+    struck = {
+        f"trouble: {'drop-out' if kind == 'dropout' else kind}" for kind in (*chances, "presence", "duplicate delay")
+    }
     own = {"partition", "model", "initial", "delays setup", "delays", "client choice"}
     own |= {"server", "labelled set", "unlabelled"}
     assert names == {**dict.fromkeys(own | struck, 1), "labelled set": 2}  # where it is dealt out, and where it is read

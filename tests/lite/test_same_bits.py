@@ -48,18 +48,18 @@ METHODS = [
     "fedrevive",
     "kuiper",
 ]
-TROUBLE = {"drop_out": 0.1, "crash": 0.2, "partial": 0.2, "duplicate": 0.1, "damage": 0.1, "time_out": 40.0}
+TROUBLE = {"dropout": 0.1, "crash": 0.2, "partial": 0.2, "duplicate": 0.1, "damage": 0.1, "time_out": 40.0}
 RUNS = {
     **{name: {"algorithm": name, **QUICK.get(name, {})} for name in METHODS},
     "adamw": {"algorithm": "fedac", "client_optimizer": "adamw", "client_lr": 0.002},
     "batch norm": {"model": "cnn", "model_settings": {"norm": "batch"}},
     "oort": {"algorithm": "fedavg", "selection": "oort"},
     "words": {"task": "modmath", "rounds": 2, "concurrency": 2, "buffer_size": 1},
-    "trouble": {"trouble": TROUBLE, "rounds": 20},
-    "coming and going": {"trouble": {"available": 30.0, "away": 20.0, "time_out": 40.0}, "rounds": 12},
+    "trouble": {"faults": TROUBLE, "rounds": 20},
+    "coming and going": {"faults": {"available": 30.0, "away": 20.0, "time_out": 40.0}, "rounds": 12},
     "coming and going in rounds": {
         "algorithm": "fedavg",
-        "trouble": {"available": 30.0, "away": 20.0, "time_out": 40.0},
+        "faults": {"available": 30.0, "away": 20.0, "time_out": 40.0},
         "rounds": 4,
     },
 }
@@ -74,9 +74,12 @@ def build() -> str:
 
 
 def digest(result) -> dict[str, str]:
-    """Digests of a result's weights, and of its curve and its updates to the last digit."""
+    """Digests of a result's weights, and of its curve and its updates to the last digit.
+
+    The column ``faults`` had the name ``trouble`` when the digests were recorded.
+    """
     tables = [
-        getattr(result, name).to_csv(index=False, float_format="%.17g").encode()
+        getattr(result, name).rename(columns={"faults": "trouble"}).to_csv(index=False, float_format="%.17g").encode()
         for name in ("curve", "updates", "in_flight")
     ]
     weights = result.summary["weights_sha256"][:16]

@@ -51,24 +51,24 @@ TIMELINE = {
 }
 
 
-@pytest.mark.parametrize("redispatch", TIMELINE)
-def test_worked_timeline(redispatch):
+@pytest.mark.parametrize("scheduling", TIMELINE)
+def test_worked_timeline(scheduling):
     """By hand: three clients of durations 1, 2, 5 and a buffer of two."""
-    policy = Continuous(3, 2, redispatch=redispatch)
+    policy = Continuous(3, 2, scheduling=scheduling)
     simulation = simulate(policy, Fixed(1, 2, 5), 3, rounds=100, horizon=6.0, selection=SameClient())
     shown, version = [], 0
     for arrival in simulation.arrivals[:9]:
         star = "*" if arrival.version > version else ""
         shown.append(f"({arrival.arrived_at:g},{arrival.client},{arrival.staleness}){star}")
         version = arrival.version
-    assert " ".join(shown) == TIMELINE[redispatch]
+    assert " ".join(shown) == TIMELINE[scheduling]
 
 
-@pytest.mark.parametrize("redispatch", TIMELINE)
-def test_who_trains_and_for_how_long_come_from_two_streams(redispatch):
+@pytest.mark.parametrize("scheduling", TIMELINE)
+def test_who_trains_and_for_how_long_come_from_two_streams(scheduling):
     """Replayed by hand: a random idle client, of whom the one that has just reported is one, and the next duration."""
     law = SimpleNamespace(draw=lambda client, rng: 1 + rng.random())
-    arrivals = simulate(Continuous(3, 2, redispatch=redispatch), law, 5, rounds=40, seed=7).arrivals
+    arrivals = simulate(Continuous(3, 2, scheduling=scheduling), law, 5, rounds=40, seed=7).arrivals
     choices, delays, idle, due = stream(7, "client choice"), stream(7, "delays"), IdleClients(range(5)), []
 
     def dispatched(now):
@@ -88,7 +88,7 @@ def test_who_trains_and_for_how_long_come_from_two_streams(redispatch):
 
 
 @pytest.mark.parametrize(
-    ("law", "clients", "in_flight", "buffer", "redispatch", "versions", "expected", "within"),
+    ("law", "clients", "in_flight", "buffer", "scheduling", "versions", "expected", "within"),
     [
         pytest.param("fedecho_large", 50, 25, 5, "before_agg", 20_000, 5.0, 0.03, marks=pytest.mark.long),
         ("fedecho_mild", 50, 25, 5, "before_agg", 10_000, 5.0, 0.03),
@@ -98,10 +98,10 @@ def test_who_trains_and_for_how_long_come_from_two_streams(redispatch):
         ("constant", 10, 10, 2, "after_agg", 2_000, 4.5, 0.01),
     ],
 )
-def test_mean_staleness_identity(law, clients, in_flight, buffer, redispatch, versions, expected, within):
+def test_mean_staleness_identity(law, clients, in_flight, buffer, scheduling, versions, expected, within):
     """Little's law: A/M before aggregation, (A - 1)/M after it, whatever the delays."""
     delays = DELAYS.get(law)().prepare(np.full(clients, 80), np.random.default_rng(0))
-    policy = Continuous(in_flight, buffer, redispatch=redispatch)
+    policy = Continuous(in_flight, buffer, scheduling=scheduling)
     simulation = simulate(policy, delays, clients, rounds=versions)
     staleness = np.array([arrival.staleness for arrival in simulation.arrivals])
     assert staleness.mean() == pytest.approx(expected, abs=within)
@@ -167,8 +167,8 @@ def test_same_seed_same_schedule_and_another_seed_another():
 
 
 def test_server_time_delays_what_starts_after_a_version():
-    free = simulate(Continuous(1, 1, redispatch="after_agg"), Fixed(1), 1, rounds=10)
-    charged = simulate(Continuous(1, 1, redispatch="after_agg"), Fixed(1), 1, rounds=10, server_time=0.5)
+    free = simulate(Continuous(1, 1, scheduling="after_agg"), Fixed(1), 1, rounds=10)
+    charged = simulate(Continuous(1, 1, scheduling="after_agg"), Fixed(1), 1, rounds=10, server_time=0.5)
     assert (free.clock, charged.clock) == (10, 15)
 
 
@@ -297,7 +297,7 @@ def test_half_way_models_are_those_of_that_time_and_jobs_train_after_it():
             seen[job.client, job.number] = (job.midway.model.item(), job.start_version)
         return [NOTHING] * len(jobs)
 
-    simulate(Continuous(2, 1, redispatch="after_agg"), Fixed(1, 5), 2, method=Merging(), train=train,
+    simulate(Continuous(2, 1, scheduling="after_agg"), Fixed(1, 5), 2, method=Merging(), train=train,
              horizon=5.0, selection=SameClient())  # fmt: skip
     assert seen[1, 0] == (2, 0)
     assert [seen[0, number] for number in range(4)] == [(number, number) for number in range(4)]

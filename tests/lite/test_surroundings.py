@@ -145,7 +145,7 @@ CONSTANTS = ("mask", "lowest", "places", "unused")
 def test_constant_buffers_are_no_part_of_an_update(own, method, mode, tmp_path):
     kind = ALGORITHMS.get(method)
     settings = {"distill_set": "own", "distill_samples": 20} if method == "fedecho" else {}
-    sizes = {"buffer_size": 4 if kind.redispatch == "rounds" else 2} if kind.buffered else {"buffer_size": 1}
+    sizes = {"buffer_size": 4 if kind.scheduling == "rounds" else 2} if kind.buffered else {"buffer_size": 1}
     more = {**QUICK.get(method, {}), **({"settings": settings} if settings else {})}
     config = own(lambda: Masked(norm=mode == "avg"), algorithm=method, bn_mode=mode, **sizes, **more)
     begun = Run(config, points())
@@ -316,7 +316,7 @@ class Careful(Spoils):
 
 @pytest.mark.parametrize("cohort", ["on", "off"])
 def test_a_method_that_writes_into_its_tensors_changes_nothing_that_clients_hold(cohort):
-    settings = {"rounds": 8, "cohort": cohort, "redispatch": "before_agg"}
+    settings = {"rounds": 8, "vectorize": cohort, "scheduling": "before_agg"}
     one, other = (ran(kind, **settings) for kind in (Spoils, Careful))
     assert torch.equal(one.x, other.x) and one.curve.equals(other.curve)
 
@@ -324,7 +324,7 @@ def test_a_method_that_writes_into_its_tensors_changes_nothing_that_clients_hold
 def test_a_flush_that_says_wrongly_whether_it_made_a_version_is_a_line():
     kind = type("Mine", (ALGORITHMS.get("fedavg"),), {"flush": lambda self: True})
     with pytest.raises(ServerError, match=r"^Mine.flush must return True exactly when it made one version"):
-        ran(kind, buffer_size=4, trouble={"drop_out": 0.9, "time_out": 5.0})
+        ran(kind, buffer_size=4, faults={"dropout": 0.9, "time_out": 5.0})
 
 
 def test_what_callbacks_are_given_can_only_be_read():
@@ -363,7 +363,7 @@ def test_a_test_sample_that_is_left_over_is_tested_with_others(own, name):
     """501 test samples in batches of 500; a client's own, too."""
     many = X[torch.arange(501) % 72], Y[torch.arange(501) % 72]
     task = Task.from_clients({str(c): (X[c::6][:10], Y[c::6][:10], *many) for c in range(6)}, unlabelled=X[:21])
-    config = own(ALONE[name], partition="given", batch_size=5, cohort="off")
+    config = own(ALONE[name], partition="given", batch_size=5, vectorize="off")
     result = run(config, task=task)
     assert result.summary["versions"] == 2 and result.clients["accuracy"].notna().all()
     alone = Task.from_tensors(X[:60], Y[:60], X[:1], Y[:1])
@@ -424,7 +424,7 @@ def test_a_run_without_versions_says_by_jobs_how_it_goes_on(shown, capsys, monke
     """Every job takes 20 seconds of a clock of our own; nearly all are damaged, so that no version comes."""
     now = [0.0]
     monkeypatch.setattr("asyncfl_lite.runs.progress.time.monotonic", lambda: now[0])
-    begun = Run(Config(**{**TINY.as_dict(), "trouble": {"damage": 1 - 1e-12}, "rounds": 1, "horizon": 40.0}))
+    begun = Run(Config(**{**TINY.as_dict(), "faults": {"damage": 1 - 1e-12}, "rounds": 1, "horizon": 40.0}))
     begun.simulation.observers.append(lambda *_: now.__setitem__(0, now[0] + 20.0))
     told = (
         pytest.warns(UserWarning, match="no version since version 0, for 60 s: ") if shown is False else nullcontext()

@@ -455,5 +455,5 @@ def test_a_seed_can_draw_the_pairs_and_keeps_some_for_validation():
     assert torch.equal(first.samples[0], fixed.inputs) and torch.equal(first.test_inputs, fixed.test_inputs)
     assert not torch.equal(second.samples[0], fixed.inputs) and not torch.equal(second.test_inputs, fixed.test_inputs)
     assert first.vocabulary == second.vocabulary == fixed.vocabulary
-    held_out = second.judged_on("validation")
+    held_out = second.scored_on("validation")
     assert len(held_out.test_labels) == 20 and not torch.equal(held_out.test_inputs, second.test_inputs)

@@ -78,7 +78,7 @@ OF_FEDREVIVE = {
 def watched(request):
     """A finished run of a method, with the statistics with which jobs began, were reported, and versions were made."""
     more = OF_FEDREVIVE if request.param == "fedrevive" else {}
-    more |= {"redispatch": "rounds"} if request.param == "fedavg" else {}
+    more |= {"scheduling": "rounds"} if request.param == "fedavg" else {}
     run = Run(Config(**CONFIG, algorithm=request.param, **more))
     seen = SimpleNamespace(run=run, begun=[], reported=[], versions=[])
     train, receive = run.train, run.algorithm.receive

@@ -38,7 +38,7 @@ from asyncfl_lite.simulator.simulation import Simulation
 from conftest import Fixed
 
 STRIKING = {
-    "drop_out": {"drop_out": 0.3, "time_out": 4.0},
+    "dropout": {"dropout": 0.3, "time_out": 4.0},
     "crash": {"crash": 0.5, "late": 2.5},
     "partial": {"partial": 0.6},
     "duplicate": {"duplicate": 0.6},
@@ -46,9 +46,9 @@ STRIKING = {
     "time_out": {"time_out": 1.5},
     "away": {"available": 5.0, "away": 2.0, "time_out": 4.0},
 }
-"""A trouble of each kind."""
+"""A faults of each kind."""
 EVERYTHING = {
-    "drop_out": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
+    "dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
     "available": 8.0, "away": 2.0,
 }  # fmt: skip
 SMALL = {
@@ -59,12 +59,12 @@ SMALL = {
 
 def config(algorithm="fedbuff", **changes) -> Config:
     method = ALGORITHMS.get(algorithm)
-    own = {"buffer_size": 2} if method.buffered and method.redispatch != "rounds" else {}
+    own = {"buffer_size": 2} if method.buffered and method.scheduling != "rounds" else {}
     own |= {"settings": {"distill_samples": 20}} if algorithm == "fedecho" else {}
     return Config(**{**SMALL, "algorithm": algorithm, **own, **changes})
 
 
-def clock(policy, delays, clients, trouble, *, buffer=1, in_flight=None, fates=None, **options) -> FaultyClock:
+def clock(policy, delays, clients, faults, *, buffer=1, in_flight=None, fates=None, **options) -> FaultyClock:
     """Run a server without a model; ``fates`` of jobs by number replace what is drawn."""
     scheduling = policy if not isinstance(policy, str) else SCHEDULING.get(policy)(in_flight or clients, buffer)
     simulation = FaultyClock(
@@ -72,7 +72,7 @@ def clock(policy, delays, clients, trouble, *, buffer=1, in_flight=None, fates=N
         scheduling,
         delays,
         range(clients),
-        faults=Faults(**trouble),
+        faults=Faults(**faults),
         **options,
     )
     if fates is not None:
@@ -97,16 +97,16 @@ def adds_up(simulation) -> None:
 
 
 def test_by_default_nothing_goes_wrong():
-    assert Faults().none and Config().trouble == Faults()
-    assert all(not Faults(**trouble).none for trouble in STRIKING.values())
+    assert Faults().none and Config().faults == Faults()
+    assert all(not Faults(**faults).none for faults in STRIKING.values())
     assert type(Run(config()).simulation) is Simulation
-    assert type(Run(config(trouble={"crash": 0.1})).simulation) is FaultySimulation
+    assert type(Run(config(faults={"crash": 0.1})).simulation) is FaultySimulation
 
 
 def test_the_hash_is_that_without_it_unless_it_is_set():
     small = {"algorithm": "fedecho", "rounds": 8, "clients": 8, "concurrency": 4, "seed": 5}
-    assert Config(**small).hash == Config(**small, trouble={"drop_out": 0}).hash
-    others = {Config(**small, trouble=trouble).hash for trouble in STRIKING.values()}
+    assert Config(**small).hash == Config(**small, faults={"dropout": 0}).hash
+    others = {Config(**small, faults=faults).hash for faults in STRIKING.values()}
     assert len(others - {Config(**small).hash}) == len(STRIKING)
 
 
@@ -114,9 +114,9 @@ def test_the_hash_is_that_without_it_unless_it_is_set():
 
 
 @pytest.mark.parametrize("algorithm", ["fedbuff", "fedavg", "kuiper", "fedasmu", "fedecho"])
-@pytest.mark.parametrize("trouble", [{"time_out": 1e9}, {"time_out": 1e9, "available": 1e12, "away": 1e-6}], ids=str)
-def test_trouble_that_never_strikes_changes_no_bit(algorithm, trouble):
-    plain, troubled = run(config(algorithm)), run(config(algorithm, trouble=trouble))
+@pytest.mark.parametrize("faults", [{"time_out": 1e9}, {"time_out": 1e9, "available": 1e12, "away": 1e-6}], ids=str)
+def test_trouble_that_never_strikes_changes_no_bit(algorithm, faults):
+    plain, troubled = run(config(algorithm)), run(config(algorithm, faults=faults))
     pd.testing.assert_frame_equal(plain.updates, troubled.updates, check_exact=True)
     pd.testing.assert_frame_equal(plain.in_flight, troubled.in_flight, check_exact=True)
     pd.testing.assert_frame_equal(plain.curve, troubled.curve, check_exact=True)
@@ -157,7 +157,7 @@ def fates_drawn(kinds, count=300, seed=4) -> list[Fate]:
 
 
 OF_KIND = {
-    "drop_out": lambda fate: fate.lost, "crash": lambda fate: fate.crashed, "partial": lambda fate: fate.share,
+    "dropout": lambda fate: fate.lost, "crash": lambda fate: fate.crashed, "partial": lambda fate: fate.share,
     "duplicate": lambda fate: fate.again, "damage": lambda fate: fate.damage,
 }  # fmt: skip
 
@@ -191,9 +191,9 @@ class Watched(Fixed):
 def test_delays_and_presence_do_not_move(kind, other, seed):
     """Job number n draws the same from the law, and clients come and go at the same times."""
     drawn, left = [], []
-    for trouble in ({}, STRIKING[kind], {**STRIKING[kind], **STRIKING[other]}):
+    for faults in ({}, STRIKING[kind], {**STRIKING[kind], **STRIKING[other]}):
         delays = Watched()
-        simulation = clock("before_agg", delays, 8, trouble, in_flight=4, horizon=30.0, seed=seed)
+        simulation = clock("before_agg", delays, 8, faults, in_flight=4, horizon=30.0, seed=seed)
         drawn.append(delays.drawn[id(simulation.delay_stream)])
         if simulation.presence is not None:
             simulation.presence.advance(30.0)
@@ -209,11 +209,11 @@ def test_delays_and_presence_do_not_move(kind, other, seed):
 
 def test_choices_and_batches_do_not_move():
     """Damage changes neither who is chosen nor when, and no kind what a job of a client trains on."""
-    plain, struck = run(config()), run(config(trouble={"damage": 0.4, "duplicate": 0.5}))
+    plain, struck = run(config()), run(config(faults={"damage": 0.4, "duplicate": 0.5}))
     first = struck.updates[struck.updates["refused"] != DUPLICATE].reset_index(drop=True)
     who = ["client", "dispatched_at", "arrived_at"]
     assert first[who][: len(plain.updates)].equals(plain.updates[who]) and len(first) > len(plain.updates)
-    one = Run(config(trouble={"partial": 1.0}))
+    one = Run(config(faults={"partial": 1.0}))
     one.simulation.scheduling.start(one.simulation)
     for job in one.simulation.jobs:
         cut = one.trainer.plan(job).indices
@@ -268,9 +268,9 @@ def test_the_server_gives_up_on_slow_clients(policy):
 def test_late_cut_short_and_second_arrivals():
     """Durations 4 and 2: late by 3 at 12, half the work at 2, twice at 2 and 2 + 5; out of order from then on."""
     fates = {0: Fate(crashed=True), 1: Fate(again=5.0), 2: Fate(share=0.5)}
-    trouble = {"crash": 0.1, "late": 3, "duplicate": 0.1, "partial": 0.1}
-    simulation = clock("after_agg", Fixed(4, 2), 2, trouble, fates=fates, horizon=12.0, selection=SameClient())
-    told = [(row.arrived_at, row.client, row.dispatched_at, row.refused, row.trouble) for row in simulation.arrivals]
+    faults = {"crash": 0.1, "late": 3, "duplicate": 0.1, "partial": 0.1}
+    simulation = clock("after_agg", Fixed(4, 2), 2, faults, fates=fates, horizon=12.0, selection=SameClient())
+    told = [(row.arrived_at, row.client, row.dispatched_at, row.refused, row.faults) for row in simulation.arrivals]
     assert told == [
         (2, 1, 0, "", "duplicate"),
         (3, 1, 2, "", "partial"),
@@ -286,16 +286,16 @@ def test_late_cut_short_and_second_arrivals():
 
 
 def test_damage_is_refused_by_the_method_and_named():
-    result = run(config(trouble={"damage": 0.6}, rounds=6))
+    result = run(config(faults={"damage": 0.6}, rounds=6))
     refused, sound = result.updates[~result.updates["accepted"]], result.updates[result.updates["accepted"]]
-    assert (refused["trouble"] == "damage").all() and sound["refused"].isna().all() and sound["trouble"].isna().all()
+    assert (refused["faults"] == "damage").all() and sound["refused"].isna().all() and sound["faults"].isna().all()
     kinds = Counter(reason.split(" (")[0] for reason in refused["refused"])
     assert set(kinds) == {"not finite", "wrong shape"}
     assert result.summary["damaged_updates"] == result.summary["rejected_updates"] == len(refused) > 5
 
 
 def test_lost_jobs_are_never_trained_and_leave_their_reason():
-    one, trained = Run(config(trouble=EVERYTHING, rounds=25)), []
+    one, trained = Run(config(faults=EVERYTHING, rounds=25)), []
     one.begin()
     one.simulation.run(lambda jobs: trained.extend(jobs) or one.train(jobs))
     assert not any(job.fate and job.fate.lost for job in trained)
@@ -338,8 +338,8 @@ def test_dispatches_are_owed_until_somebody_comes(policy, tmp_path):
 def test_who_waits_in_a_burst_fills_no_other_slot(tmp_path):
     """Client 1 reports at 1 and is gone from 1.1 to 1.2, while the server works until 1.4; client 2 is owed work."""
     trace = write_trace(tmp_path / "t.csv", {0: [(0, 9)], 1: [(0, 1.1), (1.2, 9)], 2: [(5, 9)]})
-    trouble = {"trace": trace, "time_out": 3}
-    simulation = clock("burst", Fixed(2, 1, 1), 3, trouble, buffer=1, in_flight=3, server_time=0.4, horizon=8.0)
+    faults = {"trace": trace, "time_out": 3}
+    simulation = clock("burst", Fixed(2, 1, 1), 3, faults, buffer=1, in_flight=3, server_time=0.4, horizon=8.0)
     assert arrivals(simulation)[:3] == [(1, 1, 0), (2, 0, 0), (2.4, 1, 1)]
     assert min(row.dispatched_at for row in simulation.arrivals if row.client == 2) == pytest.approx(5.0, abs=0.4)
     adds_up(simulation)
@@ -366,12 +366,12 @@ def test_nobody_is_sent_work_while_away(data, tmp_path):
         spells[client] = list(zip(edges[::2], edges[1::2], strict=False))
     policy = data.draw(st.sampled_from(list(SCHEDULING)))
     in_flight = data.draw(st.integers(1, clients))
-    trouble = {
+    faults = {
         "trace": write_trace(tmp_path / "t.csv", spells), "time_out": data.draw(st.sampled_from([0.5, 3.0])),
-        "drop_out": data.draw(st.sampled_from([0.0, 0.3])), "duplicate": data.draw(st.sampled_from([0.0, 0.5])),
+        "dropout": data.draw(st.sampled_from([0.0, 0.3])), "duplicate": data.draw(st.sampled_from([0.0, 0.5])),
     }  # fmt: skip
     simulation = clock(
-        policy, Fixed(*data.draw(st.lists(st.floats(0.1, 5), min_size=1, max_size=4))), clients, trouble,
+        policy, Fixed(*data.draw(st.lists(st.floats(0.1, 5), min_size=1, max_size=4))), clients, faults,
         in_flight=in_flight, buffer=data.draw(st.integers(1, in_flight)), horizon=30.0,
         server_time=data.draw(st.sampled_from([0.0, 0.4])), seed=data.draw(st.integers(0, 9)),
     )  # fmt: skip
@@ -387,8 +387,8 @@ def test_nobody_is_sent_work_while_away(data, tmp_path):
 
 
 def test_spells_have_the_means_that_were_asked_for():
-    trouble = Faults(available=6.0, away=2.0, time_out=1.0)
-    presence, there, times = Presence(trouble, range(400), 0), [], np.arange(0, 40, 1.0)
+    faults = Faults(available=6.0, away=2.0, time_out=1.0)
+    presence, there, times = Presence(faults, range(400), 0), [], np.arange(0, 40, 1.0)
     for time in times:
         presence.advance(time)
         there.append(len(presence.there) / 400)
@@ -424,7 +424,7 @@ def test_a_bad_trace_is_one_line(text, message, tmp_path):
     if text is not None:
         path.write_text(text)
     with pytest.raises(DataError) as caught:
-        Run(config(trouble={"trace": path, "time_out": 3}))
+        Run(config(faults={"trace": path, "time_out": 3}))
     assert message in str(caught.value) and str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -472,8 +472,8 @@ def test_a_run_that_loses_every_job_ends(policy):
 @pytest.mark.parametrize("kind", [*STRIKING, "everything"])
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))
 def test_every_method_goes_on_under_every_kind(algorithm, kind):
-    trouble = EVERYTHING if kind == "everything" else STRIKING[kind]
-    one = Run(config(algorithm, trouble=trouble, rounds=10))
+    faults = EVERYTHING if kind == "everything" else STRIKING[kind]
+    one = Run(config(algorithm, faults=faults, rounds=10))
     result = one.finish()
     assert torch.isfinite(result.x).all() and result.summary["versions"] == 10
     adds_up(one.simulation)
@@ -481,7 +481,7 @@ def test_every_method_goes_on_under_every_kind(algorithm, kind):
     assert counts["dispatched_jobs"] == one.simulation.sequence_no
     assert counts["lost_jobs"] == sum(counts[f"{why}_jobs"] for why in ("dropped_out", "left", "given_up"))
     told = {
-        "drop_out": "dropped_out_jobs", "crash": "late_updates", "partial": "partial_updates",
+        "dropout": "dropped_out_jobs", "crash": "late_updates", "partial": "partial_updates",
         "duplicate": "duplicate_updates", "damage": "damaged_updates", "time_out": "given_up_jobs", "away": "left_jobs",
     }  # fmt: skip
     for other, count in told.items():
@@ -493,11 +493,11 @@ def test_every_method_goes_on_under_every_kind(algorithm, kind):
     assert result.updates["accepted"][result.updates["refused"].isna()].all()
 
 
-@pytest.mark.parametrize("redispatch", list(SCHEDULING))
-def test_the_schedule_without_training_is_the_runs(redispatch):
-    one = config(redispatch=redispatch, trouble=EVERYTHING, server_time=0.2)
+@pytest.mark.parametrize("scheduling", list(SCHEDULING))
+def test_the_schedule_without_training_is_the_runs(scheduling):
+    one = config(scheduling=scheduling, faults=EVERYTHING, server_time=0.2)
     planned, result = schedule(one), run(one)
-    plan = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "accepted", "version", "trouble"]
+    plan = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "accepted", "version", "faults"]
     pd.testing.assert_frame_equal(planned.updates[plan], result.updates[plan], check_exact=True)
     pd.testing.assert_frame_equal(planned.in_flight, result.in_flight, check_exact=True)
     assert result.summary["lost_jobs"] > 0
@@ -509,7 +509,7 @@ def test_the_schedule_without_training_is_the_runs(redispatch):
 def test_a_version_that_a_loss_completes_is_tested_and_told_once():
     """Rounds of two whose second client never reports in time: every version is made by giving up."""
     one = Run(config("fedavg", clients=2, concurrency=2, rounds=6, eval_every=1, delay="constant",
-                     trouble={"time_out": 5.0}))  # fmt: skip
+                     faults={"time_out": 5.0}))  # fmt: skip
     one.simulation.fates.draw = lambda client: Fate(DROPPED_OUT) if client == 1 else None
     result = one.finish()
     assert result.curve["version"].tolist() == list(range(7))

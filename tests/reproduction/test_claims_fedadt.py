@@ -103,8 +103,8 @@ def test_what_the_paper_prints_is_kept(tiers):
             c = cell.config
             fig1 = cell.name.startswith("fedadt/fig1")
             assert (c.clients, c.delay, c.client_lr_decay) == (100 if fig1 else 500, "fedadt", 0.9999)
-            assert c.redispatch == ("rounds" if c.algorithm in ("fedavg", "fedavgm") else "refill")
-            assert c.buffer_size == {"rounds": c.concurrency}.get(c.redispatch, 10 if "uff" in c.algorithm else
+            assert c.scheduling == ("rounds" if c.algorithm in ("fedavg", "fedavgm") else "refill")
+            assert c.buffer_size == {"rounds": c.concurrency}.get(c.scheduling, 10 if "uff" in c.algorithm else
                                                                   10 if c.algorithm == "ca2fl" else 1)  # fmt: skip
             if "table4" not in cell.name:
                 assert c.concurrency == c.clients // 5

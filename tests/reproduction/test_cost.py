@@ -36,7 +36,7 @@ SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 20}
         {"algorithm": "fedavg", "buffer_size": 5},
         {"algorithm": "fedavg", "buffer_size": 3},
         {"algorithm": "kuiper", "settings": {"t0": 0}},  # without asking for accuracies
-        {"redispatch": "after_agg", "rounds": None, "horizon": 30.0},
+        {"scheduling": "after_agg", "rounds": None, "horizon": 30.0},
     ],
 )
 def test_client_updates_are_those_of_the_clock(settings):

@@ -22,7 +22,7 @@ def test_each_value_says_where_it_comes_from():
     assert found["settings.distill_samples"] == (500, "the method fedecho on overlaid_mnist")
     assert found["client_optimizer"] == ("sgd", "the task overlaid_mnist")
     assert found["clients"] == (50, "common to all")
-    assert found["redispatch"] == ("before_agg", "the method fedecho")
+    assert found["scheduling"] == ("before_agg", "the method fedecho")
     assert found["seed"] == (0, "its own default")
     assert origins(Config(task="mrpc", algorithm="fedecho"))["model"] == ("bert", "the paper of fedecho")
 

@@ -153,9 +153,9 @@ def test_no_cell_is_judged_on_what_it_was_chosen_on(cells):
         if cell.search is not None:
             point = {option: values[0] for option, values in cell.search.grid.items()}
             tried = cell.search.config(point, cell.search.seeds[0])
-            assert (tried.judged_on, cell.config.judged_on) == ("validation", "test")
+            assert (tried.eval_split, cell.config.eval_split) == ("validation", "test")
             options = {option.partition(".")[0] for option in cell.search.grid}
-            beside = {"seed", "judged_on", *options}
+            beside = {"seed", "eval_split", *options}
             parts = [{k: v for k, v in one.as_dict().items() if k not in beside} for one in (tried, cell.config)]
             assert parts[0] == parts[1]
             used = {*cell.search.seeds, *(seed for stage in cell.search.stages for seed in stage.seeds)}

@@ -224,7 +224,7 @@ def test_the_projects_own_grids_are_sound(tier):
     vision = [cell for cell in cells if cell.name.startswith(("fedecho/table2/", "fedecho/table6/", "methods/"))]
     assert len(vision) >= 12
     assert all(
-        (c.config.clients, c.config.concurrency) == (50, 50 if c.config.redispatch == "burst" else 25) for c in vision
+        (c.config.clients, c.config.concurrency) == (50, 50 if c.config.scheduling == "burst" else 25) for c in vision
     )
 
 

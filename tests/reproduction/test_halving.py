@@ -54,7 +54,7 @@ def test_all_are_tried_once_and_the_best_with_more_seeds(monkeypatch, tmp_path):
     seeds = [config.seed for config in asked]
     # 12 combinations and, as the server's best rate lies on its edge, 6 more; then 3 with one seed more, 2 with two
     assert [seeds.count(seed) for seed in (100, 101, 102, 103)] == [18, 3, 2, 2]
-    assert {config.judged_on for config in asked} == {"validation"}
+    assert {config.eval_split for config in asked} == {"validation"}
     assert len(rows_of(of_cells("laptop", SEARCH.cell, tmp_path), SEARCH.cell)) == len(asked)
 
 

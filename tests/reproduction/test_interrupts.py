@@ -24,11 +24,11 @@ SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "eval_ev
 pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
 KINDS = [
     {},
-    {"cohort": "off"},
-    {"algorithm": "fedecho", "settings": {"distill_samples": 40}, "cohort": "off"},
-    {"algorithm": "fedac", "redispatch": "after_agg"},
+    {"vectorize": "off"},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 40}, "vectorize": "off"},
+    {"algorithm": "fedac", "scheduling": "after_agg"},
     {"algorithm": "fedasmu", "buffer_size": 1},
-    {"trouble": {"drop_out": 0.2, "time_out": 9.0, "partial": 0.3, "duplicate": 0.3}},
+    {"faults": {"dropout": 0.2, "time_out": 9.0, "partial": 0.3, "duplicate": 0.3}},
 ]
 
 
@@ -194,7 +194,7 @@ def test_servers_that_stand_still_in_the_middle_finish_before_runs_are_saved(tmp
 
 @pytest.mark.parametrize("cohort", ["on", "off"])
 def test_a_cells_seeds_go_on_where_they_were(cohort, tmp_path, monkeypatch):
-    config = Config(**SMALL, cohort=cohort)
+    config = Config(**SMALL, vectorize=cohort)
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
         signalled(patch, lockstep, "train_together", 4 if cohort == "on" else 9)
         run_seeds(config.as_dict(), [0, 1], tmp_path)

@@ -111,5 +111,5 @@ def test_clients_learn_from_vectors(posts):
     )  # fmt: skip
     assert config.model == "mlp"
     assert run(config).summary["final_accuracy"] > 0.9
-    chosen_on = task_of(Config(**{**config.as_dict(), "judged_on": "validation"}))
+    chosen_on = task_of(Config(**{**config.as_dict(), "eval_split": "validation"}))
     assert torch.equal(chosen_on.test_inputs, task_of(config).validation[0])

@@ -44,7 +44,7 @@ def test_no_image_is_in_two_parts_and_none_that_is_tested_in_any_other_of_any_se
 )
 def test_validation_changes_what_is_tested_and_nothing_else(name, settings):
     given = {"task": name, "task_settings": settings, "clients": 10, "concurrency": 5}
-    config, choosing = Config(**given, seed=5), Config(**given, seed=5, judged_on="validation")
+    config, choosing = Config(**given, seed=5), Config(**given, seed=5, eval_split="validation")
     task, chosen_on, other = task_of(config), task_of(choosing), task_of(config.with_seed(6))
     assert torch.equal(task.samples[0], chosen_on.samples[0])
     assert all(

@@ -14,7 +14,7 @@ from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, PROMPTS, T_EST
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
 from asyncfl_lite.runs.defaults import PAPERS as SETUPS
-from asyncfl_lite.runs.defaults import setup_of
+from asyncfl_lite.runs.defaults import preset_of
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.published import hyperparameters
 
@@ -172,12 +172,12 @@ def checks():
 
 
 @functools.cache
-def configuration(setup, task, algorithm, **told):
-    return Config(task=task, algorithm=algorithm, **{**told, **({"setup": setup} if setup else {})})
+def configuration(preset, task, algorithm, **told):
+    return Config(task=task, algorithm=algorithm, **{**told, **({"preset": preset} if preset else {})})
 
 
-def cached(setup, row, task, method):
-    return configuration(setup, task, method, **asked(row))
+def cached(preset, row, task, method):
+    return configuration(preset, task, method, **asked(row))
 
 
 def test_every_printed_setting_is_the_default_of_its_papers_set_up():
@@ -192,10 +192,10 @@ def test_every_printed_setting_is_the_default_of_its_papers_set_up():
 
 
 def test_a_plain_configuration_takes_the_printed_setting_too():
-    """Without naming a paper: for each method on each task, the paper that `setup_of` says."""
+    """Without naming a paper: for each method on each task, the paper that `preset_of` says."""
     wrong, pairs = [], set()
     for row, task, method in checks():
-        if setup_of(task, method) == PAPERS[row.paper]:
+        if preset_of(task, method) == PAPERS[row.paper]:
             pairs.add((task, method))
             value = found(cached(None, row, task, method), row)
             if value != printed(row):
@@ -263,7 +263,7 @@ def test_kuipers_larger_federation_and_its_chain_of_teachers():
     ],
 )
 def test_whose_settings_a_configuration_takes(task, algorithm, paper):
-    assert setup_of(task, algorithm) == paper
+    assert preset_of(task, algorithm) == paper
 
 
 @pytest.mark.parametrize("paper", SETUPS)
@@ -272,6 +272,6 @@ def test_every_method_can_be_configured_on_every_task_of_a_paper(paper):
 
     for task in SETUPS[paper]["tasks"]:
         for method in ALGORITHMS:
-            config = Config(task=task, algorithm=method, setup=paper)
+            config = Config(task=task, algorithm=method, preset=paper)
             assert Config(**config.as_dict()) == config
             assert config.model in MODELS

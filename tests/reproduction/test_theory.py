@@ -489,11 +489,11 @@ def test_t11_numbers():
     assert t11.both_forms(1.5, 1.0, 0.4, 0.1) == (pytest.approx(1.54, abs=1e-12), pytest.approx(1.49, abs=1e-12))
 
 
-@pytest.mark.parametrize("redispatch", ["before_agg", "after_agg"])
+@pytest.mark.parametrize("scheduling", ["before_agg", "after_agg"])
 @pytest.mark.parametrize(("in_flight", "buffer_size"), [(25, 5), (10, 1), (6, 4)])
-def test_t12_mean_staleness(in_flight, buffer_size, redispatch):
-    measured = t12.staleness_measured(in_flight, buffer_size, redispatch).mean()
-    assert measured == pytest.approx(t12.staleness_expected(in_flight, buffer_size, redispatch), rel=0.05)
+def test_t12_mean_staleness(in_flight, buffer_size, scheduling):
+    measured = t12.staleness_measured(in_flight, buffer_size, scheduling).mean()
+    assert measured == pytest.approx(t12.staleness_expected(in_flight, buffer_size, scheduling), rel=0.05)
     assert t12.staleness_expected(25, 5, "before_agg") == 5.0 and t12.staleness_expected(100, 1, "after_agg") == 99
 
 
