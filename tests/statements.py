@@ -1,16 +1,11 @@
 """What the project's texts say that a paper prints of its learning rates, held to ``asyncfl_reproduction/printed/hyperparameters.csv``.
 
-A sentence that has "print" and "rate" in it must be written so that it can be checked, in one of these ways::
+A sentence can be checked if it is written in one of these ways::
 
     FedEcho's Table 8 prints the server rate 1.0 for FedBuff [and CA²FL] [on CIFAR-10]
     KUIPER and FedADT print no server rate for FedBuff
     The paper's Table 8 prints FedBuff's rates, 0.01 for clients and 1.0 for the server
     FedBuff's printed server rate, 0.05       (of FedRevive's Table 4)
-    ... at the printed server rates ...       (the name of FedRevive's column, where FedRevive is named or told of)
-    ... every rate that a paper prints ...    (of the column that has them all)
-    ... distillation's rate is not printed ... (of other rates than clients' and servers')
-
-Any other such sentence is :func:`unrecognised`, whatever it says; one that the table contradicts is :func:`false`.
 """
 
 from __future__ import annotations
@@ -27,7 +22,6 @@ import nbformat
 import pandas as pd
 
 ROOT = Path(__file__).parent.parent
-SUSPECT = re.compile(r"(?=.*\bprint(?:s|ed|ing)?\b(?!\())(?=.*\brates?\b)", re.I | re.S)
 PAPER = r"(?:FedEcho|FedRevive|KUIPER|FedADT)"
 METHOD = r"(?:FedBuff|CA²FL|CA2FL|FedAC|FADAS|FedEcho|FedAvgM|FedAvg|FedAsync|FedFa|AFL-DW|DD-FedRevive|FedRevive|KUIPER|FedADT|Oort)"
 DATA = r"(?:CIFAR-100|CIFAR-10|FEMNIST|20NewsGroups|MRPC|MathInstruct)"
@@ -49,20 +43,15 @@ SAYS_BOTH = re.compile(
     rf"Table (?P<table>\d+) prints (?P<methods>{METHOD})'s rates, (?P<first>\d[\d.]*) for clients and (?P<value>\d[\d.]*) for the server"
 )
 OF_REVIVE = re.compile(rf"(?P<methods>{METHOD})'s\W* printed (?P<side>server) rate, (?P<value>\d[\d.]*)")
-LABEL = re.compile(r"printed server rates?|all rates as printed", re.I)
-EVERY = re.compile(r"\b(?:every|all) (?:of whose )?rates?\b[^.]* prints?\b|printed learning rates", re.I)
-OTHER = re.compile(r"(?:distill|distil|correction|correct)\w*", re.I)
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 NAMES = {"server": ("global_lr", "server_lr"), "client": ("local_lr", "client_lr", "lr")}
-CHECKED = (SAYS, SAYS_BOTH, SAYS_NONE, OF_REVIVE)
 
 
 class Sentence(NamedTuple):
-    """A sentence, the file that it stands in, and the text around it."""
+    """A sentence, and the file that it stands in."""
 
     where: str
     text: str
-    around: str
 
 
 @cache
@@ -108,18 +97,6 @@ def false(sentence: str) -> list[str]:
     return wrong
 
 
-def unrecognised(sentence: Sentence) -> bool:
-    """Whether a sentence says something of printed rates in none of the ways that can be checked."""
-    text = sentence.text
-    if not SUSPECT.match(text):
-        return False
-    if any(pattern.search(text) for pattern in CHECKED) or EVERY.search(text):
-        return False
-    if LABEL.search(text):
-        return "FedRevive" not in sentence.around and "10_fedrevive" not in sentence.where
-    return not (OTHER.search(text) and not re.search(r"(?:server|client)s?'?s? (?:learning )?rate", text))
-
-
 def sentences(text: str) -> list[str]:
     """A text's sentences; list items, rows of tables and headings are sentences of their own."""
     text = re.sub(r"``[^`]*``|`[^`]*`|\"printed\"|'printed'", "…", text)  # names of columns and cells
@@ -131,8 +108,7 @@ def sentences(text: str) -> list[str]:
 def everything() -> Iterator[Sentence]:
     """Every sentence of README, docs, lessons, sealed sheets, experiments' files and the package's docstrings."""
     for where, text in texts():
-        for block in re.split(r"\n(?=## )", text):
-            yield from (Sentence(where, one, block) for one in sentences(block))
+        yield from (Sentence(where, one) for one in sentences(text))
 
 
 def texts() -> Iterator[tuple[str, str]]:

@@ -68,20 +68,3 @@ def test_where_pip_audit_cannot_be_had_there_is_no_answer(audit, error, monkeypa
     monkeypatch.setattr(audit.venv, "create", lambda *_, **__: None)
     monkeypatch.setattr(audit, "call", fails)
     assert audit.looked_up("somewhere") == ""
-
-
-def test_what_it_finds_is_read_though_pip_audit_then_ends_with_1(audit, monkeypatch):
-    answers = iter([None, subprocess.CalledProcessError(1, "pip-audit", answer(vulnerable("2.1")))])
-
-    def call(*_, **__):
-        if (error := next(answers)) is not None:
-            raise error
-
-    monkeypatch.setattr(audit.venv, "create", lambda *_, **__: None)
-    monkeypatch.setattr(audit, "call", call)
-    assert audit.verdict(audit.looked_up("somewhere"))[1] == 1
-
-
-def test_ci_runs_it_after_the_tests():
-    steps = (SCRIPT.parent / "run").read_text().splitlines()
-    assert [step.split()[0] for step in steps[-4:]] == ["make", "make", ".ci/wheel", ".ci/audit"]

@@ -60,11 +60,3 @@ def test_a_signal_leaves_no_folder_and_no_program(fake, tmp_path, name, number):
     assert script.returncode == 128 + number and told == ""
     assert list((tmp_path / "temporary").iterdir()) == []
     assert len(programs) == 2 and not psutil.wait_procs(programs, timeout=10)[1]
-
-
-def test_a_signal_that_is_ignored_stays_so(tmp_path):
-    """As under nohup."""
-    told = "import signal, ending; ending.leave_nothing_behind(); print(signal.getsignal(signal.SIGHUP).name)"
-    command = ["sh", "-c", 'trap "" HUP; exec "$0" -c "$1"', sys.executable, told]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT / ".ci")}, capture_output=True, text=True)
-    assert done.stdout == "SIG_IGN\n"

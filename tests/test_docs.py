@@ -48,12 +48,6 @@ def words_in_code(path: Path) -> list[str]:
     return [word for code in re.findall(r"`([^`]+)`", prose(path)) for word in code.split()]
 
 
-def test_the_readme_is_short_and_has_few_numbers():
-    text = (ROOT / "README.md").read_text()
-    words = len(text.split())
-    assert 350 <= words <= 450 and 1000 * len(re.findall(r"\d+(?:\.\d+)?", text)) <= 40 * words
-
-
 def test_every_page_is_reached_from_the_readme():
     reached, waiting = set(), [ROOT / "README.md"]
     while waiting:
@@ -110,16 +104,6 @@ def test_modules_that_are_named_exist(path):
                 assert hasattr(importlib.import_module(module), name), word
 
 
-def test_the_layout_names_folders_that_exist():
-    (layout,) = [
-        code for _, code in FENCE.findall((ROOT / "README.md").read_text()) if code.startswith("asyncfl_lite/ ")
-    ]
-    shown = [line.split()[0] for line in layout.splitlines()]
-    assert {*(f"{name}/" for name in PACKAGES), "notebooks/", "tests/"} <= set(shown) and all(
-        (ROOT / name).is_dir() for name in shown
-    )
-
-
 def in_the_reading_order() -> list[Path]:
     """The files that docs/design.md says to read."""
     order = (ROOT / "docs/design.md").read_text().partition("## Reading order")[2].partition("\n## ")[0]
@@ -133,16 +117,6 @@ def test_the_reading_order_is_short_and_goes_through_all_rooms():
     assert len(files) == len(set(files)) and sum(len(file.read_text().splitlines()) for file in files) <= 3650
     rooms = {file.relative_to(PACKAGE).parts[0] for file in files if file.is_relative_to(PACKAGE)}
     assert rooms == {"base", "simulator", "algorithms", "models", "clients", "tasks", "runs"}
-
-
-def test_the_reading_order_has_all_that_its_methods_take_from_one_another():
-    methods, taken = [file for file in in_the_reading_order() if file.parent.name == "algorithms"], set()
-    for file in methods:
-        for module, names in re.findall(
-            r"^from asyncfl_lite\.algorithms(?:\.(\w+))? import (.*)", file.read_text(), re.M
-        ):
-            taken |= {module} if module else set(names.split(", "))
-    assert len(taken) >= 4 and taken <= {file.stem for file in methods}
 
 
 # --- the pages on adding something ---------------------------------------------------------------
@@ -183,29 +157,12 @@ def run_there(copy: Path, *arguments: str, importing: Path | None = None) -> sub
     )
 
 
-@pytest.mark.parametrize("page", ADDING, ids=lambda page: page.stem)
-def test_each_page_on_adding_ends_with_its_test(page):
-    *rest, (_, last, _) = steps(page)
-    assert last.startswith("tests/test_") and rest
-    assert "## The test that proves it" in page.read_text()
-
-
 @pytest.mark.long
 def test_what_the_pages_add_passes_the_tests_that_they_add(copy):
     done = run_there(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     counted = sum(code.count("\ndef test_") for page in ADDING for _, _, code in steps(page))
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= counted > 0
-
-
-def test_what_the_pages_add_is_formatted_as_the_rest(copy):
-    """``asyncfl_lite/__init__.py`` files aside, which are added to."""
-    files = [path for page in ADDING for adds, path, _ in steps(page) if not adds]
-    (copy / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-    checked = run_there(copy, "-m", "ruff", "check", "--no-cache", *files)
-    assert checked.returncode == 0, checked.stdout
-    formatted = run_there(copy, "-m", "ruff", "format", "--no-cache", "--diff", *files)
-    assert formatted.returncode == 0, formatted.stdout
 
 
 # --- other code that pages show ------------------------------------------------------------------
@@ -255,12 +212,3 @@ def test_a_stranger_s_hour_goes_as_it_is_told(tmp_path, hears_ctrl_c):
     assert "same weights: True" in ran and "same updates: True" in ran and not (tmp_path / "run.pt").exists()
     mistakes = [line for line in page.splitlines() if line.startswith("- ")]
     assert len(mistakes) == 5 and ran.endswith("\n".join(mistakes) + "\n")
-
-
-def test_every_term_of_the_glossary_stands_alone_above_its_meaning():
-    """Where both share a line, the site has no term to link to, and is not built."""
-    entries = (
-        (ROOT / "docs/glossary.md").read_text(encoding="utf-8").partition("{.glossary}\n")[2].strip().split("\n\n")
-    )
-    wrong = [entry for entry in entries if not re.fullmatch(r"(?:[^\n:]+\n)+: [^\n]+", entry)]
-    assert len(entries) > 40 and not wrong

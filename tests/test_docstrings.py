@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import inspect
 import pkgutil
 
 import pytest
@@ -12,17 +11,13 @@ import pytest
 import asyncfl_course
 import asyncfl_lite
 import asyncfl_reproduction
-from asyncfl_lite import Config, Task, make_algorithm, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.simulator.delays import DelayLaw
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import Partition
-from asyncfl_lite.testing import check_algorithm
 
 OPENED_BY_IMPORT = {"asyncfl_lite.__main__", "asyncfl_course.explore.__main__"}
 """Modules that do their work when they are imported."""
-WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, check_algorithm]
-"""What a learner calls first; each shows how."""
 SHOWN = [
     *(getattr(asyncfl_lite, name) for name in asyncfl_lite.__all__ if name != "__version__"),
     *(registry.get(name) for registry in (ALGORITHMS,) for name in registry),
@@ -49,13 +44,6 @@ EXAMPLES = examples()
 def test_examples_print_what_they_say(example, capsys):
     outcome = doctest.DocTestRunner(verbose=False).run(example, clear_globs=False)
     assert outcome.attempted and not outcome.failed, capsys.readouterr().out
-
-
-@pytest.mark.parametrize("call", WORKED, ids=lambda call: call.__qualname__)
-def test_what_a_learner_calls_first_has_an_example(call):
-    name = f"{call.__module__}.{call.__qualname__}"
-    assert name in {example.name for example in EXAMPLES}
-    assert f"{call.__name__}(" in inspect.getdoc(call).split(">>>", 1)[1]
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.__qualname__)

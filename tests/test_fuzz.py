@@ -108,12 +108,6 @@ def test_any_structure_as_a_grid(content, as_tier, tmp_path):
 
 
 @settings(max_examples=40, **BOUNDED)
-@given(content=mutated(TIER))
-def test_a_sound_tier_with_changes(content, tmp_path):
-    read_grid(tmp_path, yaml.dump(content), yaml.dump(PAPER))
-
-
-@settings(max_examples=40, **BOUNDED)
 @given(place=st.integers(0, 10**4), inserted=INDICATORS, removed=st.integers(0, 20))
 def test_a_sound_files_text_with_changes(place, inserted, removed, tmp_path):
     text = yaml.dump(PAPER, sort_keys=False)

@@ -22,18 +22,6 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 
 
-def test_the_clone_s_own_folders_are_read_in_it():
-    assert home.NOTEBOOKS == ROOT / "notebooks"
-    assert all(folder.is_dir() for folder in (home.CELLS, home.PAPERS, home.RESULTS, home.NOTEBOOKS))
-
-
-def test_what_is_recorded_goes_to_the_clone_in_the_clone_alone(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert home.kept_in() == home.RESULTS
-    monkeypatch.chdir(tmp_path)
-    assert home.kept_in() == Path("results")
-
-
 def test_a_tier_is_found_from_any_folder_and_one_s_own_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ours = ROOT / "asyncfl_reproduction/cells/smoke.yaml"
@@ -65,13 +53,6 @@ def test_a_missing_library_is_one_line_that_names_the_extra():
         import trans_formers.models  # noqa: F401
     with needs("text", "json"):
         import json  # noqa: F401
-
-
-def test_a_model_without_its_library_is_one_line(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "torchvision.models.resnet", None)
-    small = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--rounds", "1"]
-    assert main(["run", "--task", "mnist5k", "--model", "resnet", *small]) == 2
-    assert capsys.readouterr().err == "asyncfl-lite: resnet: needs torchvision; pip install 'asyncfl-lite[images]'\n"
 
 
 # --- the wheel -----------------------------------------------------------------------------------

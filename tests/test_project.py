@@ -10,7 +10,6 @@ import sys
 import tomllib
 from contextlib import nullcontext
 from functools import cache
-from importlib.metadata import distributions as distributions_here
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,25 +67,6 @@ def test_constraints_pin_everything_that_is_asked_for():
     assert set(INSTALLED) <= set(names_and_bounds(lines))
 
 
-def test_the_page_lists_all_extras_and_counts_those_of_all():
-    page = (ROOT / "docs/running.md").read_text()
-    rows = [
-        re.findall(r"`([a-z0-9]+)`", row)
-        for row in re.findall(r"^\| (`[a-z]+`[^|]*) \|", page.partition("| extra |")[2], re.M)
-    ]
-    names = [name for row in rows for name in row]
-    assert {*names, "test"} == set(EXTRAS)
-    of_all = re.fullmatch(r"asyncfl-lite\[(.*)\]", EXTRAS["all"][0])[1].split(",")
-    count = {5: "five", 6: "six", 7: "seven"}[len(of_all)]
-    assert names[: names.index("all")] == of_all and f"| `all` | these {count};" in page
-
-
-def test_most_of_what_is_installed_is_not_pinned_as_texts_say():
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"]
-    installed = {re.sub("[-_.]+", "-", one.name).lower() for one in distributions_here()}
-    assert len(set(names_and_bounds(lines)) & installed) < len(installed) / 2
-
-
 ALL_DISTRIBUTIONS = packages_distributions()
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 ROOMS_OF_EXTRAS = {"asyncfl_course/explore": "notebooks", "asyncfl_course": "grid", "asyncfl_reproduction": "grid"}
@@ -134,21 +114,11 @@ def test_every_library_that_is_imported_is_declared_and_named_where_it_is_missin
             assert distributions(module) & set(brought), f"{path.relative_to(ROOT)}: {module}: extra {extra}"
 
 
-def test_what_is_declared_for_everybody_is_imported():
-    used = {module for path in (ROOT / "asyncfl_lite").rglob("*.py") for module, _ in imports(path)}
-    assert set(brought_by()) <= {name for module in used for name in distributions(module)}
-
-
 def test_slow_tests_are_tests():
     for test in slow_tests.listed():
         file, _, name = test.partition("::")
         (found,) = (ROOT / "tests").rglob(f"{file}.py")
         assert f"def {name}(" in found.read_text(), f"tests/slow.txt: {test}"
-
-
-def test_the_packages_that_were_asked_for_are_there():
-    asked = "jupyterlab torch torchvision numpy matplotlib seaborn ipywidgets transformers datasets papermill nbval"
-    assert set(asked.split()) <= set(INSTALLED)
 
 
 def test_make_help_lists_every_target():
@@ -194,22 +164,6 @@ def test_a_semicolon_hides_a_value_from_nbval_as_in_jupyter(source, run, monkeyp
     item = type("IPyNbCell", (), {"cell": SimpleNamespace(source=source)})()
     list(hooks["pytest_runtest_setup"](item))
     assert item.cell.source == run
-
-
-def test_nothing_refers_to_a_document_that_is_not_here():
-    folders = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course", "benchmarks", "docs", "notebooks", "tests")
-    listed = subprocess.run(["git", "ls-files", *folders, "README.md"], cwd=ROOT, capture_output=True, text=True).stdout
-    absent = re.compile(r"specification(?:'s)? §", re.I)
-    named = [name for name in listed.split() if (ROOT / name).suffix in {".py", ".md", ".ipynb", ".yaml"}]
-    assert (
-        named and [name for name in named if (ROOT / name).exists() and absent.search((ROOT / name).read_text())] == []
-    )
-
-
-@pytest.mark.parametrize("name", ["experiment", "report"])
-def test_papermill_templates_have_a_parameters_cell(name):
-    book = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4)
-    assert sum("parameters" in cell.metadata.get("tags", []) for cell in book.cells) == 1
 
 
 def test_no_file_names_a_machine_or_a_registry():

@@ -101,11 +101,6 @@ def test_a_weak_plan_loses_the_line(changed, lost):
     assert [line.name for line in capstone.grade(plan(**changed)).lost] == [lost]
 
 
-def test_a_cell_that_is_not_there_is_one_line():
-    with pytest.raises(ConfigError, match=r"^cells: there is no 'off', only mine, fedbuff, endless$"):
-        capstone.grade(plan(control=Control(cell="off", changes=[], shows=[])))
-
-
 def test_a_seal_draws_its_own_seeds():
     one, other = (capstone.unseen(referee.seal(plan(claimed=claimed)), 10) for claimed in (3, 4))
     assert len(set(one)) == 10 and not set(one) & (set(other) | set(capstone.SEEN))
@@ -149,10 +144,3 @@ def test_the_difference_is_judged_only_if_the_control_acted(monkeypatch):
     found = capstone.run(acting, sealed, entry)
     assert found.verdict == "no verdict" and found.interval == "" and found.differences.empty
     assert "other_weights fails on 1 of 3 seeds" in found.because and "no verdict" in repr(found)
-
-
-def test_the_seen_seeds_run():
-    cell = Cell(algorithm="fedbuff", server_lr=1.0)
-    found = capstone.trained(cell, [0, 1])
-    assert list(found.index) == [0, 1] and found["weights_sha256"].nunique() == 2
-    assert capstone.points(found, found).abs().max() == 0 and 0.1 < found["last5_accuracy"].min() <= 1

@@ -12,8 +12,7 @@ from test_exercises import MISTAKES, STUBS, answered, as_in_a_notebook  # noqa: 
 from variants import forms
 
 from asyncfl_course import exercises, lessons
-from asyncfl_course.known_mistakes import KNOWN, named
-from asyncfl_course.plain import Found
+from asyncfl_course.known_mistakes import KNOWN
 
 
 def answer_of(id: str):
@@ -74,14 +73,6 @@ def test_a_constant_is_not_told_before_the_second_try(id, as_in_a_notebook, monk
     assert CONSTANTS[id] in told
 
 
-def test_an_answer_of_the_wrong_form_is_no_guess(monkeypatch):
-    monkeypatch.setattr(exercises, "_ATTEMPTS", [])
-    for malformed in (None, 30, "(121, 29)", {"updates": 121}):
-        assert lessons.check("00.1", malformed).message.startswith("Two numbers are asked for")
-    assert "121" not in lessons.check("00.1", (120, 30)).message
-    assert "121" in lessons.check("00.1", (119, 30)).message
-
-
 ALIKE = {"14.3"}
 """Exercises with two mistakes that are one: independent draws are draws with replacement."""
 
@@ -93,11 +84,6 @@ def test_a_known_mistake_is_named(id, as_in_a_notebook):  # noqa: F811
     names = [next((name for name in KNOWN[id] if message.endswith(name)), None) for message in heard]
     assert any(names), heard
     assert len(set(filter(None, names))) == len(list(filter(None, names))) - (id in ALIKE), "two hear the same name"
-
-
-def test_a_known_mistake_that_is_right_on_an_input_is_not_named_there():
-    found = Found("f(0) gives 1, expected 1.", (1, 1, 4), 1.0, 1.0)
-    assert named("03.1", found) is None
 
 
 def simulated_share(alpha, classes):

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import html
-import io
-import re
-
-import matplotlib.image
 import numpy as np
 import pytest
 import torch
-from matplotlib.figure import Figure
 
 from asyncfl_course.explore import explore_partitions, partition_figure
 from asyncfl_course.explore.controls import as_image
 from asyncfl_lite import Config, Task
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import deal_out
 from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
-from asyncfl_reproduction.standins.glyphs import Glyphs
 
 LABELS = torch.arange(600) % 5
 
@@ -42,14 +33,6 @@ def test_the_label_map_is_what_a_run_holds(law):
     assert [bar.get_height() for bar in bars.patches] == counts.sum(1).tolist()
     assert f"total variation {total_variation(counts):.2f}" in bars.get_title("left")
     assert all(f"{name} {value}" in bars.get_title("left") for name, value in {**settings, **alpha}.items())
-
-
-def test_the_title_counts_empty_clients():
-    law = PARTITIONS.get("dirichlet_class")(alpha=0.01, min_size=0)
-    empty = sum(not len(part) for part in law.split(LABELS.numpy(), 100, stream(0, "partition")))
-    title = partition_figure(a_task(), clients=100, alpha=0.01, min_size=0).axes[0].get_title("left")
-    assert empty > 10 and title.endswith(f" samples per client, {empty} empty")
-    assert partition_figure(a_task(), "iid").axes[0].get_title("left").endswith(" 30 samples per client, none empty")
 
 
 def test_a_task_of_sequences_is_dealt_out_by_kinds():
@@ -81,21 +64,6 @@ def test_controls_draw_the_figure_anew(explorer):
     assert picture.value == as_image(partition_figure(a_task(), "noniid_bias", bias=0.15, clients=9, seed=2))
 
 
-def test_a_picture_under_controls_has_its_titles_for_a_text_alternative(explorer):
-    controls, picture = explorer
-    controls["clients"].value = 9
-    title = partition_figure(a_task(), alpha=0.1, clients=9).axes[0].get_title("left")
-    png, alt = re.fullmatch(r'<img src="data:image/png;base64,(.+)" alt="([^"]+)"[^>]*>', picture.value, re.S).groups()
-    assert html.unescape(alt) == title
-    assert matplotlib.image.imread(io.BytesIO(base64.b64decode(png))).shape[2] == 3
-
-
-def test_a_text_alternative_may_hold_quotes():
-    figure = Figure()
-    figure.suptitle('"α" < 1')
-    assert 'alt="&quot;α&quot; &lt; 1"' in as_image(figure)
-
-
 def test_controls_that_a_law_does_not_use_are_greyed_out(explorer):
     controls, _ = explorer
     for law, alpha, bias in (("iid", True, True), ("dirichlet_wrap", False, True), ("noniid_bias_fang", True, False)):
@@ -109,15 +77,3 @@ def test_what_cannot_be_split_is_said_in_place_of_the_figure(explorer):
     assert "min_size: must be at most 9" in controls["message"].value and picture.layout.display == "none"
     controls["clients"].value = 60
     assert controls["message"].value == "" and picture.layout.display is None
-
-
-def test_partitions_by_owner_are_offered_where_there_are_owners(explorer):
-    inputs = torch.zeros(len(LABELS), 2)
-    alone = explore_partitions(Task.from_tensors(inputs, LABELS, inputs, LABELS))
-    assert "natural" in explorer[0]["law"].options
-    assert set(alone.children[0].options) == set(PARTITIONS) - {"natural", "given"}
-
-
-def test_one_world_of_several_is_split():
-    task = Glyphs(samples=400, test_samples=100, worlds=4).load().of_run(3)
-    assert "10 clients" in partition_figure(task, clients=10).get_axes()[0].get_title("left")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import re
-import time
 
 import ipywidgets as widgets
 import matplotlib.pyplot as plt
@@ -17,8 +16,8 @@ from nbconvert import HTMLExporter
 from nbconvert.preprocessors import ExecutePreprocessor
 from PIL import Image
 
-from asyncfl_course.explore import explore_distillation, under_controls
-from asyncfl_course.explore.controls import SHORTEST_INTERVAL, as_image, pictured, played
+from asyncfl_course.explore import under_controls
+from asyncfl_course.explore.controls import as_image, pictured, played
 from asyncfl_lite.base.errors import ConfigError
 
 VIEW, PNG, TEXT = "application/vnd.jupyter.widget-view+json", "image/png", "text/plain"
@@ -69,14 +68,6 @@ def test_what_cannot_be_drawn_is_said_and_leaves_no_picture():
     assert set(DisplayFormatter().format(box)[0]) == {VIEW, PNG, TEXT} and message.layout.display == "none"
 
 
-def test_controls_stand_left_and_the_picture_right():
-    *controls, message, picture = explore_distillation().children
-    assert [control.layout.grid_area for control in controls] == [f"{row} / 1" for row in range(1, 17)]
-    assert message.layout.grid_area == "1 / 2"
-    assert picture.layout.grid_area == "1 / 2 / span 17"  # one more: a high picture must not pull its controls apart
-    assert "max-width: 100%" in picture.value
-
-
 @pytest.fixture(scope="module")
 def executed() -> nbformat.NotebookNode:
     """Two cells, executed; the states of widgets are not saved, or a page would look for a kernel in vain."""
@@ -99,18 +90,6 @@ def test_an_exported_page_shows_the_picture(executed, template):
     assert [image.replace("\n", "") for image in images] == [out.data[PNG].replace("\n", "")]
     if template == "classic":  # the lab template asks for no text alternative
         assert re.findall(r"<img[^>]*?\salt=\"([^\"]*)\"", page) == ["a bent line"]
-
-
-def test_a_player_waits_as_long_as_its_pictures_take():
-    def slow(place):
-        time.sleep(0.8 if place == 1 else 0)
-        return line_to(place)
-
-    play, step, _, picture = played("place", [10, 20, 30], 0, slow).children
-    quick = play.interval
-    step.value = 20
-    assert play.interval >= 960 and quick >= SHORTEST_INTERVAL
-    assert step.options == (10, 20, 30) and play.max == 2
 
 
 def test_a_picture_that_plays_is_drawn_once_and_does_not_jump():

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import re
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from IPython.core.formatters import DisplayFormatter
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
@@ -18,15 +16,14 @@ from asyncfl_course.explore import method_diagram
 from asyncfl_course.explore.diagrams import METHODS
 from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
 from asyncfl_lite.algorithms.fedac import FLOOR
-from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.plots import NO_METHODS, colour, title
+from asyncfl_lite.plots import title
 
 ROOT = Path(__file__).parents[2]
 GENERATOR = ROOT / "docs" / "pictures"
 sys.path.insert(0, str(GENERATOR))
-from board import Board, Label, at  # noqa: E402
+from board import Label  # noqa: E402
 from method_drawings import DRAWINGS  # noqa: E402
-from methods import drawn, page  # noqa: E402
+from methods import drawn  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -79,14 +76,6 @@ def test_the_file_is_what_the_code_draws(name):
     assert method_diagram(name).svg == drawn(name)[0], "python docs/pictures/methods.py"
 
 
-def test_the_page_shows_every_drawing():
-    written = (GENERATOR / "README.md").read_text(encoding="utf-8")
-    assert written == page() and set(METHODS) == set(DRAWINGS)
-    links = re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", written)
-    assert [alt for alt, _ in links] == [title(name) for name in DRAWINGS]
-    assert all((GENERATOR / link).is_file() for _, link in links)
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_the_drawing_is_whole(name):
     diagram = method_diagram(name)
@@ -110,23 +99,6 @@ def test_its_texts_are_readable(name):
     assert len(labels) > 20 and overlapping(tuple(labels)) == [] and outside(labels) == []
 
 
-def test_what_overlaps_or_leaves_its_box_is_found():
-    board = Board("#0173b2", 400)
-    board.box(at(0, 0), "far too long for its own little box")
-    board.text("one text", 20, 40)
-    board.text("another", 60, 44)
-    assert overlapping(tuple(board.labels)) == [("one text", "another")]
-    assert outside(tuple(board.labels)) == ["far too long for its own little box"]
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_it_has_its_methods_colour_and_no_other_methods(name):
-    own, drawn = colour(name), set(re.findall(r"#[0-9a-f]{6}", method_diagram(name).svg))
-    others = {ALGORITHMS.get(other).about.colour for other in ALGORITHMS} | {shade for _, shade in NO_METHODS.values()}
-    greys = {NO_METHODS["alone"][1]}  # the lines of what is not new
-    assert own in drawn and not drawn & (others - {own} - greys)
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_its_steps_are_in_the_picture_and_in_words(name):
     drawing, diagram = DRAWINGS[name], method_diagram(name)
@@ -148,15 +120,3 @@ def test_numbers_in_the_drawings_are_the_methods_own():
     assert make_algorithm("fedasync").mixing_weight(3) == 0.6 / 2  # (1 + τ)^-½
     for name, words in {"fedrevive": "latest 8 client", "fedadt": "τ > 1", "fedasync": "(1 + τ)−½"}.items():
         assert words in method_diagram(name).alt
-
-
-def test_a_notebook_shows_it_with_words_beside():
-    bundle, _ = DisplayFormatter().format(method_diagram("fedecho"))
-    assert bundle["image/svg+xml"] == method_diagram("fedecho").svg
-    assert bundle["text/plain"].startswith("FedEcho: FedBuff, then distillation")
-
-
-def test_an_unknown_method_is_one_line():
-    with pytest.raises(ConfigError, match="method: 'fedecoh' is not known; did you mean 'fedecho'") as caught:
-        method_diagram("fedecoh")
-    assert "\n" not in str(caught.value)

@@ -7,10 +7,9 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from asyncfl_course.explore import Snapshot, explore_gallery, gallery_figure, watch_generator
-from asyncfl_course.explore.controls import as_image
+from asyncfl_course.explore import Snapshot, gallery_figure, watch_generator
 from asyncfl_course.explore.gallery import RIGHT_COLOUR
-from asyncfl_lite import Config, Run, Task
+from asyncfl_lite import Config, Run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.plots import ACCENT
 
@@ -56,19 +55,6 @@ def test_watching_changes_nothing(watched):
     assert small_run().finish().summary["weights_sha256"] == watched[2].summary["weights_sha256"]
 
 
-def test_only_images_that_fedrevive_makes_up():
-    for algorithm in ("fedbuff", "dd_fedrevive"):
-        run = Run(Config(task="digits", algorithm=algorithm, rounds=1))
-        with pytest.raises(ConfigError, match=f"^algorithm: only fedrevive makes up samples, got '{algorithm}'"):
-            watch_generator(run)
-    with pytest.raises(ConfigError, match="^every: must be at least 1, got 0"):
-        watch_generator(small_run(), every=0)
-    x = torch.arange(200.0).remainder(7)[:, None]
-    task = Task.from_tensors(x, (x[:, 0] > 3).long(), x, (x[:, 0] > 3).long())
-    with pytest.raises(ConfigError, match=r"^task: only made-up images can be shown, got inputs of shape \(1,\)"):
-        watch_generator(Run(Config(algorithm="fedrevive", clients=4, concurrency=2, partition="iid"), task=task))
-
-
 def by_hand(version: int, channels: int = 1) -> Snapshot:
     """Four images of classes 2, 0, 2, 2, of which the global model names the first two as asked."""
     images = torch.arange(4.0)[:, None, None, None].expand(4, channels, 3, 5)
@@ -97,15 +83,3 @@ def test_the_latest_snapshot_up_to_a_version():
         gallery_figure(snapshots, 9)
     with pytest.raises(ConfigError, match="version: no snapshot up to version 9; there is none"):
         gallery_figure([], 9)
-
-
-def test_the_slider_goes_from_snapshot_to_snapshot(watched):
-    snapshots = watched[1]
-    box = explore_gallery(snapshots)
-    play, slider, _, picture = box.children
-    assert slider.options == tuple(one.version for one in snapshots) and play.max == len(snapshots) - 1
-    assert picture.value == as_image(gallery_figure(snapshots, snapshots[-1].version))
-    slider.index = 0
-    assert picture.value == as_image(gallery_figure(snapshots, 6))
-    with pytest.raises(ConfigError, match="snapshots: must hold at least one"):
-        explore_gallery([])

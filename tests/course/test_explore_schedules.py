@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncfl_course.explore import DEFAULT_LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
-from asyncfl_course.explore.controls import as_image
+from asyncfl_course.explore import schedule_figure, staleness_weight
 from asyncfl_course.explore.schedules import WEIGHT_MEANINGS
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.mixing import poly
-from asyncfl_lite.base.errors import ConfigError
-from conftest import update, vector
 
 UPDATES = pd.DataFrame({"staleness": [0, 1, 1, 2, 4, 4, 4, 8, 30, 150], "version": range(1, 11)})
 
@@ -47,23 +42,6 @@ def test_what_is_measured_is_what_the_methods_say(tau, power, half):
     assert staleness_weight("fedadt")(tau) == pytest.approx(poly(tau))
 
 
-def test_fedrevives_update_has_the_weight_that_afl_dw_shows():
-    server = make_algorithm("afl_dw", s_max=3.0)
-    server.start(vector(1, 1))
-    server.on_receive(dataclasses.replace(update((0.5, 0)), staleness=2))
-    share = 1 - staleness_weight("fedrevive", s_max=3.0)(2)
-    assert server.x.tolist() == pytest.approx([1 + 0.5 * share, 1])
-
-
-@pytest.mark.parametrize(
-    ("method", "settings", "message"),
-    [("fedecho", {}, "method: must be one of fedrevive"), ("fedasync", {"poly": 1}, "poly.*poly_a"), ("kuiper", {"poly_a": -1}, "poly_a")],
-)  # fmt: skip
-def test_what_cannot_be_drawn_is_one_line(method, settings, message):
-    with pytest.raises(ConfigError, match=message):
-        staleness_weight(method, **settings)
-
-
 def test_the_figure_draws_the_weights_of_these_updates():
     lines = {"fedrevive": {"s_max": 4.0}, "fedasync": {}, "fedasync-hinge": {"staleness_function": "hinge"}}
     weights, used, histogram, version = schedule_figure(UPDATES, lines).axes
@@ -82,40 +60,9 @@ def test_the_figure_draws_the_weights_of_these_updates():
     assert len({line.get_color() for line in thin}) == 3
 
 
-def test_fedadts_share_stops_where_the_run_does():
-    figure = schedule_figure(UPDATES, {"fedadt": {"alpha_versions": 20, "alpha_min": 0.1, "alpha_max": 0.5}})
-    assert figure.axes[3].lines[0].get_ydata()[[0, 5, 10]] == pytest.approx([0.1, 0.2, 0.3])
-    assert len(figure.axes[3].lines[0].get_ydata()) == 11
-    assert figure.axes[3].texts[0].get_text() == "0.30"
-
-
-def test_one_update_and_none():
-    alone = pd.DataFrame({"staleness": [0], "version": [1]})
-    assert len(schedule_figure(alone).axes[0].lines) == 2 * len(DEFAULT_LINES)
-    with pytest.raises(ConfigError, match="updates: must hold at least one"):
-        schedule_figure(alone.iloc[:0])
-
-
 def test_every_method_that_is_named_can_be_drawn():
     labels = [
         tick.get_text()
         for tick in schedule_figure(UPDATES, {name: {} for name in WEIGHT_MEANINGS}).axes[1].get_yticklabels()
     ]
     assert len(labels) == len(WEIGHT_MEANINGS) and labels[0] == "FedRevive: β" and "AFL-DW: 1 - β" in labels
-
-
-@pytest.mark.long
-def test_the_explorer_draws_anew_and_greys_out():
-    box = explore_schedules()
-    controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]
-    first = picture.value
-    assert controls["constant β"].disabled and not controls["s_max"].disabled
-    controls["in flight"].value, controls["delay law"].value = 10, "fedecho_mild"
-    controls["β family"].value, controls["constant β"].value = "constant", 0.35
-    controls["s(τ)"].value, controls["exponent a"].value = "hinge", 1.0
-    clock = run_clock("fedecho_mild", clients=100, concurrency=10, buffer_size=1, scheduling="after_agg", versions=1000)
-    beta = {"beta_family": "constant", "s_max": 75, "beta_constant": 0.35}
-    others = {"fedasync": {"staleness_function": "hinge", "poly_a": 1.0}, "kuiper": {"poly_a": 1.0}, "fedadt": {}}
-    expected = schedule_figure(clock.updates, {"fedrevive": beta, "afl_dw": beta, **others})
-    assert picture.value == as_image(expected) != first
-    assert controls["s_max"].disabled and not controls["constant β"].disabled

@@ -15,7 +15,6 @@ from matplotlib.colors import to_hex
 from asyncfl_course.explore import (
     READY_LAWS,
     explore_run,
-    explore_staleness,
     jobs_that_age,
     moment,
     moment_figure,
@@ -26,7 +25,6 @@ from asyncfl_course.explore import (
 )
 from asyncfl_course.explore.controls import as_image
 from asyncfl_lite import Config, Task, run, schedule
-from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_lite.plots import UNFINISHED, plot_gantt
 from asyncfl_lite.simulator.scheduling import SCHEDULING
 
@@ -72,11 +70,6 @@ def test_long_runs_meet_the_prediction_and_short_ones_stay_below():
     assert short < 4.2 and long == pytest.approx(5.0, abs=0.06)
 
 
-def test_no_prediction_for_a_policy_that_is_not_known():
-    with pytest.raises(ConfigError, match="scheduling: no prediction for 'later'; allowed: before_agg, after_agg"):
-        predicted_staleness("later", 5, 1)
-
-
 def test_reports_of_the_long_run_are_forecast():
     durations = np.linspace(1, 20, 400) ** 2 / 20  # from 0.05 to 20; many clients, so they are nearly independent
     rates = report_rates(durations, 150)
@@ -89,12 +82,6 @@ def test_reports_of_the_long_run_are_forecast():
     assert counted.reshape(4, 100).sum(1) == pytest.approx(rates.reshape(4, 100).sum(1), rel=0.03)
 
 
-@pytest.mark.parametrize("in_flight", [0, 3, 4])
-def test_no_rates_where_nobody_or_everybody_is_in_flight(in_flight):
-    with pytest.raises(ConfigError, match="in_flight: must be above 0 and below the number of clients, 3"):
-        report_rates(np.ones(3), in_flight)
-
-
 @pytest.mark.parametrize("law", READY_LAWS)
 def test_the_histogram_holds_every_update(law):
     planned = run_clock(law, clients=20, concurrency=10, buffer_size=2, versions=100)
@@ -105,30 +92,6 @@ def test_the_histogram_holds_every_update(law):
     assert right.get_title("left") == f"mean {mean:.2f}, predicted 5.00;\n10 jobs in flight at the end"
     with_waiting, arrived, predicted = (line.get_ydata() for line in right.lines)
     assert np.allclose(with_waiting, 5.0) and arrived[-1] == pytest.approx(mean) and list(predicted) == [5.0, 5.0]
-
-
-def test_laws_with_settings_and_impossible_ones():
-    figure = staleness_figure("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=20)
-    assert figure.axes[0].get_title("left") == "per_client, before_agg:\nconcurrency 3 of 3, M = 2"
-    with pytest.raises(ConfigError, match="buffer_size: a buffer of 8 never fills with 5 in flight"):
-        staleness_figure(concurrency=5, buffer_size=8, scheduling="burst", versions=20)
-    with pytest.raises(SimulationError, match="60 clients at a time were asked for"):
-        staleness_figure(concurrency=60)
-    with pytest.raises(ConfigError, match="did you mean 'fedrevive'"):
-        staleness_figure("fedreviv")
-
-
-@pytest.mark.long
-def test_the_laboratory_draws_anew():
-    box = explore_staleness()
-    controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]
-    assert picture.value == as_image(staleness_figure())
-    controls["scheduling"].value, controls["in flight"].value, controls["buffer M"].value = "after_agg", 12, 4
-    controls["versions"].value, controls["delay law"].value = 100, "fedrevive"
-    sizes = {"concurrency": 12, "buffer_size": 4, "versions": 100}
-    assert picture.value == as_image(staleness_figure("fedrevive", scheduling="after_agg", **sizes))
-    controls["clients"].value = 11
-    assert "12 clients at a time" in box.children[7].value and picture.layout.display == "none"
 
 
 def short_run(**settings):
@@ -206,17 +169,6 @@ def test_the_picture_shows_the_moment(by_hand):
     assert colours.get_ylabel() == "staleness on arrival (versions)"
 
 
-def test_everybody_who_reports_at_an_instant_is_named(by_hand):
-    """The report to watch, client 2's first, shares its instant with another's and is not the last of them."""
-    at_five = moment_figure(by_hand, 5.0).axes[0].get_title("left").splitlines()
-    assert at_five[0].startswith("time 5.00, 8 arrivals: version 4, 0 in the buffer, accuracy ")
-    assert at_five[1] == "reported last: client 2 (τ = 3), 0 (τ = 1); next: client 1, 0 at 6.00"
-    before, end = (moment_figure(by_hand, time).axes[0].get_title("left") for time in (0.5, 6.0))
-    assert before.endswith("no client has reported; next: client 0 at 1.00") and end.endswith(
-        "next: none before the end"
-    )
-
-
 def test_the_report_to_watch_is_marked(by_hand):
     """At 5, client 2's first report, three versions late, shares its instant with client 0's."""
 
@@ -228,14 +180,6 @@ def test_the_report_to_watch_is_marked(by_hand):
 
     assert marks(5.0) == ([(2, 5.0, "*"), (0, 5.0, "o")], ["τ = 3", "τ = 1"])
     assert marks(3.0) == ([(0, 3.0, "*")], ["τ = 0"]) and marks(4.5) == marks(0.0) == ([], [])
-
-
-def test_a_job_has_one_colour_whatever_the_time(by_hand):
-    last = drawn_bars(moment_figure(by_hand, 6.0))
-    for time in np.arange(0, 6, 0.5):
-        bars = drawn_bars(moment_figure(by_hand, time))
-        assert bars and all(colour == last[job][1] for job, (_, colour, _) in bars.items())
-    assert len({colour for _, colour, _ in last.values()}) == 5  # staleness 0 to 3, and not arrived
 
 
 def test_a_colour_means_the_same_in_timeline_and_time_machine(by_hand):

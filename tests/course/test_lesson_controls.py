@@ -16,8 +16,6 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, Run
-from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.algorithms.losses import mean_teacher, uncertainty_weight
 
 LESSON = Path(__file__).parents[2] / "notebooks/08_fedecho_evidence.ipynb"
@@ -124,61 +122,3 @@ def test_deaf_to_stragglers_is_deaf_to_them_and_to_nobody_else(lesson, plain):
 
 def test_no_memory_leaves_the_current_buffers_teachers(lesson, plain):
     assert_forgetful(lesson.forget_each_version, plain)
-
-
-def test_the_lessons_own_notes_see_what_is_stored_and_what_was_taught(lesson):
-    session = Run(Config(**SHORT))
-    lesson.forget_each_version(session)
-    notes = lesson.watch_store(session)
-    session.finish()
-    assert len(notes) == SHORT["rounds"]
-    assert all(len(note["stored"]) <= SHORT["buffer_size"] for note in notes)
-    assert [note["alpha"] for note in notes] == pytest.approx([note["taught"] for note in notes], abs=1e-4)
-
-
-class DeafTo(dict):
-    """The lesson's earlier control: a store that refuses, which the server replaces at its next report."""
-
-    def __init__(self, clients):
-        self.clients = clients
-
-    def __setitem__(self, client, logits):
-        if client not in self.clients:
-            super().__setitem__(client, logits)
-
-
-def replace_the_store(session: Run) -> None:
-    session.algorithm.logits = DeafTo(stragglers_of(session))
-
-
-def clear_the_store(session: Run) -> None:
-    server = session.algorithm
-    session.simulation.observers.append(lambda *_: server.filled or server.logits.clear())
-
-
-def keep_a_running_sum(patch: pytest.MonkeyPatch) -> None:
-    """Make FedEcho as it once was: it keeps up a sum beside the store, and divides that by the store's size."""
-
-    def on_receive(self, update):
-        (said,) = self._predictions([(self.start_of(update) + update.delta, update.buffers)])
-        self.total = getattr(self, "total", 0.0) + said - self.logits.get(update.client, 0.0)
-        self.logits = {**self.logits, update.client: said}
-        return FedBuff.on_receive(self, update)
-
-    patch.setattr(FedEcho, "on_receive", on_receive)
-    patch.setattr(FedEcho, "_teacher", lambda self: (self.total / len(self.logits)).softmax(-1))
-
-
-def test_a_store_that_the_server_replaces_is_noticed(plain):
-    with pytest.raises(AssertionError):
-        assert_deaf(replace_the_store, plain)
-
-
-def test_a_sum_that_outlives_the_store_is_noticed(lesson, plain, monkeypatch):
-    assert_forgetful(clear_the_store, plain)  # without the sum this one, too, controls
-    keep_a_running_sum(monkeypatch)
-    summed = walk()
-    assert_taught_by(summed, [set(said) for said in summed.said])  # plain FedEcho is as it was
-    for control in (clear_the_store, lesson.forget_each_version):
-        with pytest.raises(AssertionError):
-            assert_forgetful(control, plain)

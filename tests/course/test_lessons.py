@@ -13,12 +13,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from exercises import exercises_of
-from quotes import cited, numbers_in, outputs, quoted, supported, unfounded, unsupported
+from quotes import supported, unfounded, unsupported
 from records import TAG, showing_records
-
-from asyncfl_course import lessons
-from asyncfl_reproduction.grid.cells import SERVER_RATE
-from asyncfl_reproduction.grid.columns import untuned
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 PATHS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
@@ -31,7 +27,6 @@ BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}
 MOST_WORDS, MOST_LINES, MOST_SECONDS = 150, 12, 40
 FENCED = re.compile(r"^```.*?^```", re.S | re.M)
 DISPLAYED = re.compile(r"\$\$.*?\$\$", re.S)
-CLOSING = ["What you now know", "What to distrust", "Reading"]
 
 each = pytest.mark.parametrize("name", NAMES)
 
@@ -59,39 +54,6 @@ def test_it_begins_with_a_surprise_goals_minutes_and_where_one_is(name):
     assert re.search(r"\*\*Minutes\.\*\* \d+ to read, \d+ for the exercises", opening)
     assert f"({NAMES[place - 1]}.ipynb)" in opening if place else True
     assert f"({NAMES[place + 1]}.ipynb)" in opening if place + 1 < len(NAMES) else True
-
-
-def link_text(name: str, target: str) -> set[str]:
-    """What a lesson calls another where it leads there: at its beginning with an arrow, at its end after "Next:"."""
-    ends = f"{prose(name)[0]}\n{prose(name)[-1]}"
-    return {text.strip("←→ ") for text in re.findall(rf"\[([^\]]*)\]\({target}\.ipynb\)", ends) if " · " in text}
-
-
-@pytest.mark.parametrize("place", range(1, len(NAMES)))
-def test_neighbours_lead_to_each_other_by_the_same_names(place):
-    before, name = NAMES[place - 1], NAMES[place]
-    line = next(line for line in prose(name)[0].split("\n") if line.startswith("[← "))
-    assert re.fullmatch(r"\[← [^\]]*\]\([^)]*\)( · \[[^\]]* →\]\([^)]*\))?", line)
-    assert re.search(rf"^.*Next: \[[^\]]*\]\({name}\.ipynb\)", prose(before)[-1], re.M)
-    assert len(link_text(before, name)) == 1
-    if place + 1 < len(NAMES):
-        assert link_text(before, name) == link_text(NAMES[place + 1], name)
-
-
-@each
-def test_its_sections_are_counted(name):
-    heads = [head for text in prose(name) for head in re.findall(r"^## (.*)$", text, re.M)]
-    numbers = [int(found[1]) for head in heads if (found := re.match(r"(\d+) · ", head))]
-    assert numbers == list(range(1, len(numbers) + 1)) and len(set(heads)) == len(heads)
-
-
-@each
-def test_it_ends_with_what_one_knows_what_to_distrust_and_reading(name):
-    heads = [head for text in prose(name) for head in re.findall(r"^## (.*)$", text, re.M)]
-    assert heads[-3:] == CLOSING
-    known = "\n".join(prose(name)).split("## What you now know")[1].split("\n## ")[0]
-    assert 3 <= len(re.findall(r"^- ", known, re.M)) <= 6
-    assert f"({NAMES[NAMES.index(name) + 1]}.ipynb)" in prose(name)[-1] if name != NAMES[-1] else True
 
 
 @each
@@ -170,33 +132,6 @@ def shown(text: str, source: str = ""):
     return nbformat.v4.new_code_cell(source, outputs=[nbformat.v4.new_output("stream", text=text)])
 
 
-def test_what_shows_records_is_told_from_what_computes():
-    def cell(source: str, *tags: str):
-        outputs = [nbformat.v4.new_output("stream", name="stdout", text="1")]
-        return nbformat.v4.new_code_cell(source, outputs=outputs, metadata={"tags": list(tags)})
-
-    cells = [
-        cell("import torch\nfrom asyncfl_course import lessons\nfrom asyncfl_lite import run"),
-        cell("def level(cell):\n    return lessons.scores(cell).mean()"),
-        cell("print([level(name) for name in CELLS])"),
-        cell("ran = {name: run(config) for name in CELLS}"),
-        cell("print(ran, level('kuiper/fig5'))"),
-        cell("for name in CELLS:\n    print(lessons.compare(name, OTHER))"),
-        cell("ran = 3"),
-        cell("best = level(CELL) - ran\nprint(best)"),
-        cell("print(math.sqrt(2))"),
-        cell("answer = best", "exercise"),
-    ]
-    assert [cells.index(one) for one in showing_records(cells)] == [1, 2, 5, 7]
-
-
-def test_what_needs_a_source():
-    text = (
-        "In Section 3.2 and $x=0.5$ we see 52.85, −0.5 points and 30% of 12 clients.\n```\n7.5\n```\n`8.5` [a](b0.1.md)"
-    )
-    assert quoted(text) == ["52.85", "−0.5", "30%"]
-
-
 @pytest.mark.parametrize(
     ("quote", "known", "found"),
     [
@@ -218,10 +153,6 @@ def test_numbers_that_nothing_shows_are_found_with_their_cell():
     assert unsupported(cells) == ["cell 2: 52.86 is not in FedEcho Table 2"]
 
 
-def test_numbers_of_elsewhere_are_taken_as_cited():
-    assert cited({"Adam, Section 2": [0.999]}) == ({0.999}, [])
-
-
 @pytest.mark.parametrize(
     ("text", "output", "found"),
     [
@@ -238,34 +169,3 @@ def test_numbers_of_elsewhere_are_taken_as_cited():
 )
 def test_verdicts_need_an_output_that_says_so(text, output, found):
     assert unfounded([markdown(text), shown(output)]) == found
-
-
-def test_an_output_of_another_section_is_none_but_at_the_end():
-    cells = [markdown("## A"), shown("open"), markdown("## B\nIt is open.")]
-    assert unfounded(cells) == ["B: open"]
-    assert unfounded([*cells[:2], markdown("## What you now know\n- It is open.")]) == []
-
-
-def test_outputs_of_tables_count():
-    cell = nbformat.v4.new_code_cell(
-        "x", outputs=[nbformat.v4.new_output("display_data", {"text/html": "<td>3.5</td>"})]
-    )
-    assert numbers_in(outputs(cell)) == {3.5}
-
-
-@pytest.mark.parametrize("paper", ["fedecho", "fedrevive", "kuiper", "fedadt"])
-def test_a_cell_whose_twin_was_not_recorded_is_not_in_the_fixed_column(paper):
-    recorded = lessons.evidence(paper)
-    fixed = lessons.in_column(paper, untuned(paper)).summaries
-    missing = {cell for cell in recorded.twins if cell + SERVER_RATE not in recorded.summaries}
-    assert missing and missing.isdisjoint(fixed)
-
-
-def test_lesson_09_counts_versions_by_its_own_clock():
-    """As many models come in a job's mean time as there are jobs in flight, one more than a model is stale."""
-    said = "".join(outputs(cell) for cell in code("09_fedadt"))
-    stale = float(re.search(r"20%: .* mean staleness +([\d.]+)", said)[1])
-    versions = int(re.search(r"15 days, a version of one update: ([\d,]+)", said)[1].replace(",", ""))
-    assert versions == pytest.approx((stale + 1) * 15 * 86_400 / 2_500, rel=0.01)
-    told = "\n".join(prose("09_fedadt"))
-    assert f"after {versions / 10_000:.1f} times as many" in told and f"{0.9999**versions:.2%} of its rate" in told

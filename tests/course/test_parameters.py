@@ -67,14 +67,6 @@ def test_what_is_wrong_with_a_parameter_is_one_line(given, message):
     assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
 
 
-def test_cells_may_be_run_again_by_hand():
-    names = run_with()
-    for cell in nbformat.read(NOTEBOOK, as_version=4).cells[:5]:
-        if cell.cell_type == "code":
-            exec(cell.source, names)
-    assert names["config"].algorithm == "fedbuff"
-
-
 @pytest.mark.long
 def test_papermill_fails_with_the_line(tmp_path):
     """As it is typed: exit code 1, nothing was run; with the line that the message gives, it runs."""

@@ -19,7 +19,6 @@ if str(SOURCES) not in sys.path:
     sys.path.append(str(SOURCES))
 
 import lessons  # noqa: E402  (docs/site)
-import stage as staging  # noqa: E402
 from breaks import with_breaks  # noqa: E402
 from rooms import room_pages  # noqa: E402
 from settings import GROUPS, meaning, settings_page  # noqa: E402
@@ -71,25 +70,6 @@ def test_nothing_of_a_lesson_needs_a_kernel():
     assert not [path.stem for path in LESSONS if lessons.WIDGET in lessons.prepared(path)]
 
 
-def test_core_and_optional_sections_are_marked():
-    book = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell("## Why\n\nText.", metadata={"tags": ["optional"]})]
-    )
-    lessons._mark(book.cells[0])
-    assert re.match(r'## Why\n\n<p class="mark optional" title="[^"]+">optional</p>\n\nText\.', book.cells[0].source)
-
-
-def test_the_first_page_takes_its_numbers_from_the_findings_and_code_from_the_readme():
-    readme = (ROOT / "README.md").read_text()
-    page = staging.home(readme, ["notebooks/00_start_here"], ["runs"])
-    (row,) = [line for line in page.splitlines() if line.startswith("| FedEcho, natural set")]
-    assert row in (ROOT / "docs/findings.md").read_text() and "| lead over FedBuff | paper |" in page
-    assert "%" not in re.sub(r"\d+ ?%", "", page)
-    own = (SOURCES / "index.md").read_text()
-    said = own.partition("# Asynchronous federated learning\n")[2].partition("<iframe")[0]
-    assert 50 <= len(said.split()) <= 70
-
-
 def test_every_setting_of_every_method_is_in_the_table():
     page = settings_page()
     for name in ALGORITHMS:
@@ -118,13 +98,6 @@ def test_every_setting_has_a_meaning():
     assert not silent
 
 
-def test_a_setting_without_a_default_says_so():
-    page = settings_page()
-    part = page.partition("\n### uniform\n")[2].partition("\n### ")[0]
-    assert "| `low` | number, ≥ 0 | must be given | Shortest duration" in part
-    assert "| `task` | text | as chosen |" in page and "| `preset` | text or none | none |" in page
-
-
 def test_each_room_has_a_page_with_all_its_modules():
     pages = room_pages()
     for path in (ROOT / "asyncfl_lite").glob("*/*.py"):
@@ -133,10 +106,6 @@ def test_each_room_has_a_page_with_all_its_modules():
                 f"automodule:: asyncfl_lite.{path.parent.name}.{path.stem}\n"
                 in pages[f"reference/{path.parent.name}.rst"]
             )
-
-
-def test_a_room_of_one_module_says_its_words_once():
-    assert room_pages()["reference/plots.rst"].count("automodule::") == 1
 
 
 def test_long_names_break_at_their_marks_and_intervals_and_formulas_stay_whole():
@@ -150,32 +119,6 @@ def test_long_names_break_at_their_marks_and_intervals_and_formulas_stay_whole()
         f'is <span class="whole">({formula}</span> b), <span class="whole">{formula}.</span>'
     )
     assert with_breaks(f"a {formula} b") == f"a {formula} b"
-
-
-def test_names_of_other_packages_lead_nowhere_and_ours_do():
-    from names import foreign
-
-    assert all(map(foreign, ["int", "torch.Tensor", "numpy.random._generator.Generator", "Literal"]))
-    assert not any(map(foreign, ["Config", "asyncfl_lite.tasks.task.Task", "Task.name", ".Update"]))
-
-
-def test_words_of_an_attribute_keep_their_colon():
-    from names import keep_words, restore_words
-
-    lines = ["A rate: by which an update is scaled.", "Two: three."]
-    keep_words(None, "attribute", "", None, None, lines)
-    assert ":" not in lines[0]
-    restore_words(None, "attribute", "", None, None, lines)
-    assert lines == ["A rate: by which an update is scaled.", "Two: three."]
-
-
-def test_links_to_files_that_are_no_pages_say_so():
-    text = "[a](b.md), [c](docs/explore.html), [d](x/e.yaml), [`k`](l.py), ![f](g.png)\n```\n[h](i.py)\n```\n"
-    made = staging.linked(text, Path(), {"b.md"})
-    assert made.startswith(
-        '[a](b.md), <a href="docs/explore.html">c</a>, {repository}`` d <x/e.yaml> ``, {repository}`` `k` <l.py> ``, !'
-    )
-    assert made.endswith("[h](i.py)\n```\n")
 
 
 TINY = """# Tiny

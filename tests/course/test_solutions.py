@@ -9,7 +9,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
-from solutions import Lesson, Solution, lesson, names_of, needed
+from solutions import Lesson, Solution, lesson, needed
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.models import MODELS
@@ -96,40 +96,6 @@ def test_every_lesson_has_solutions_and_every_block_is_found():
 # --- what a solution needs ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("pieces", "code", "places"),
-    [
-        (["import numpy as np", "x = 1", "y = np.ones(x)"], "y + 1", [0, 1, 2]),
-        (["x = 1", "y = 2"], "print(y)", [1]),
-        (["x = slow()", "x = 2"], "x", [1]),  # the last binding counts
-        (["x = 1", "x = x + 1", "x += 1"], "x", [0, 1, 2]),
-        (["d = {}", "d['a'] = 1", "e = {}", "e['b'] = 1"], "d", [0, 1]),  # and what changes it in place
-        (["s = []", "s.append(1)", "s.b.c = 2"], "s", [0, 1, 2]),
-        (["s = []", "def f(s):\n    s.append(1)\n    t = 1\n    t.a = 2", "t = 3"], "s", [0]),  # a function's own names
-        (["import m", "m.draw()", "m.use(1)"], "m", [0]),  # but calling a module's function is no change
-        (["def f():\n    return k", "k = 1", "k = 2"], "f()", [0, 2]),  # a function reads when it is called
-        (["k = 1", "def f():\n    return k", "y = f()", "k = 2"], "y", [0, 1, 2, 3]),
-        (["def f(k):\n    return k", "k = 1"], "f(3)", [0]),
-        (["a = 1", "b = [a for a in range(3)]"], "b", [1]),
-        (["z = 3", "class A:\n    y = z\n    def f(self):\n        return w", "w = 1"], "A", [0, 1, 2]),
-        (["n = 1", "for i in range(n):\n    t = i\n    u = t"], "u", [0, 1]),
-        (["o = 1", "with o as p:\n    q = p"], "q", [0, 1]),
-        (["def g():\n    g()", "h = lambda: g()"], "h()", [0, 1]),
-        (["@A.register('mine')\nclass B: pass", "A = 1"], "make('mine')", [0]),  # configurations name classes by texts
-        (["x = 1"], "x = 2\nx", []),
-        (["i = 1"], "for i in range(3):\n    print(i)", []),
-    ],
-)
-def test_what_is_needed(pieces, code, places):
-    assert needed(pieces, code) == places
-
-
-def test_names_in_a_piece_of_code():
-    found = names_of("import a.b as c\nd[e] = f\ng = lambda: h\ntry:\n    i = 1\nexcept j as k:\n    print(i)")
-    assert found.binds >= {"c", "g", "i"} and found.changes == {"d"}
-    assert found.reads >= {"d", "e", "f", "j"} and found.later == {"h"} and "i" not in found.reads
-
-
 def book(tmp_path, *cells: str) -> Lesson:
     """A notebook whose cells that begin with # are markdown."""
     new = nbformat.v4.new_notebook()
@@ -138,27 +104,3 @@ def book(tmp_path, *cells: str) -> Lesson:
     ]
     nbformat.write(new, tmp_path / "99_made_up.ipynb")
     return lesson(tmp_path / "99_made_up.ipynb")
-
-
-FOLDED = "# Exercise\n<details><summary>{}</summary>\n\nProse.\n\n```{}\n{}\n```\n</details>"
-
-
-def test_blocks_are_found_where_they_are_folded_away(tmp_path, as_in_a_notebook):
-    made = book(
-        tmp_path,
-        "slow = 1 / 0\nx = 1",
-        FOLDED.format("Solution", "python", "y = x + 1"),
-        "x = 5",
-        FOLDED.format("Hint", "python", "no solution"),
-        "# A block in the open\n```python\nneither\n```",
-        FOLDED.format("Solution", "text", "not code"),
-        FOLDED.format("Solution", "python", "y = not_there"),
-    )
-    assert [(one.name, one.place, one.language) for one in made.solutions] == [
-        ("99_made_up-1", 2, "python"),
-        ("99_made_up-2", 3, "text"),
-        ("99_made_up-3", 3, "python"),
-    ]
-    assert execute(made.solutions[0], made.statements)["y"] == 2  # what stood above it, not below, and no more
-    with pytest.raises(NameError, match="not_there"):
-        execute(made.solutions[2], made.statements)

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from asyncfl_lite import Config, load_result, run, run_many
-from asyncfl_lite.base.claims import VOID, _this_process, alone_at
+from asyncfl_lite.base.claims import VOID, _this_process
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import Run, run_in
@@ -135,13 +135,6 @@ def test_a_result_that_cannot_be_kept_is_saved_as_a_checkpoint(tmp_path, finishe
     monkeypatch.setattr(Run, "train", None)
     assert run_in(tmp_path, CONFIG, force=True).summary["versions"] == 3
     assert not list(tmp_path.glob("*.pt"))
-
-
-def test_a_path_is_claimed_as_it_is_written(tmp_path):
-    path = tmp_path / "a[1]*.pt"
-    with alone_at(path), alone_at(tmp_path / "a[1]*.pt.pt"), pytest.raises(ResultError, match="is in use"):
-        alone_at(path).__enter__()
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.long

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from asyncfl_lite.algorithms import ALGORITHMS, About, Algorithm
-from asyncfl_lite.algorithms.fedasync import FedAsync
+from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.base.errors import ConfigError, SimulationError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.probe import check_conduct
 from asyncfl_lite.runs import assembly
@@ -22,8 +21,6 @@ from asyncfl_lite.testing import (
     AlgorithmCheckError,
     RuleBroken,
     check_algorithm,
-    copied,
-    difference,
     registered,
     simulate,
 )
@@ -64,22 +61,6 @@ def rule_broken(name: str, algorithm) -> str:
 @pytest.mark.parametrize("name", list(ALGORITHMS))
 def test_every_method_keeps_the_rules(name):
     assert check_algorithm(ALGORITHMS.get(name)) == NAMES
-
-
-@pytest.mark.parametrize(
-    "method",
-    [
-        FedBuff(buffer_size=1),
-        FedBuff(buffer_size=7, server_lr=0.3, bn_mode="delta", staleness_weight="poly_norm"),
-        FedBuff(buffer_size=2, bn_mode="freeze", buffer_weight="samples"),
-        FedAsync(staleness_function="hinge", rho=0.1),
-        ALGORITHMS.get("fedavg")(buffer_size=6),
-        ALGORITHMS.get("fedecho")(buffer_size=2, distill_samples=30),
-    ],
-    ids=lambda method: f"{method.about.title} {method.buffer_size}",
-)
-def test_other_settings_too(method):
-    assert check_algorithm(method) == NAMES
 
 
 class LatestCounts(FedBuff):
@@ -177,16 +158,6 @@ def test_no_check_is_without_a_method_that_fails_it():
     assert list(BROKEN) == NAMES
 
 
-def test_noise_without_a_seed():
-    class Noisy(FedBuff):
-        """Adds noise of an unseeded generator to its third version."""
-
-        def after_step(self, x):
-            return x + (0.1 * np.random.default_rng().random() if self.version == 2 else 0.0)
-
-    assert set(failures(Noisy)) == {"save_and_restore", "standing_still"}
-
-
 @pytest.mark.parametrize(("module", "draw"), [("numpy.random", np.random.rand), ("random", random.random)])
 def test_noise_of_a_global_generator(module, draw):
     class Noisy(FedBuff):
@@ -227,14 +198,6 @@ def test_an_instance_is_checked_with_its_settings_and_left_alone():
     assert check_algorithm(Sized) == NAMES
 
 
-def test_a_started_instance_goes_on_as_if_nothing_had_been():
-    method = FedBuff(buffer_size=2)
-    method.start(torch.ones(3))
-    before = copied(method.state())
-    check_algorithm(method)
-    assert difference(before, method.state(), "state") is None
-
-
 def test_all_checks_are_made_though_earlier_ones_fail():
     class Twice(Draws, Decays):
         """Is wrong in two ways."""
@@ -253,18 +216,6 @@ def test_what_is_declared_is_allowed():
     ]
     for method in declared:
         assert check_algorithm(method) == NAMES
-
-
-def test_who_moves_by_itself_stays_finite_all_the_same():
-    class Explodes(FedBuff):
-        """Leaves the finite numbers if it stands still."""
-
-        moves_by_itself = True
-
-        def step(self, mean):
-            return self.x + mean if mean.any() else self.x / 0.0
-
-    assert "x must stay finite, since clients start from it" in rule_broken("standing_still", Explodes)
 
 
 class NoVersion(FedBuff):
@@ -311,14 +262,6 @@ def test_a_method_that_makes_no_version_ends_with_a_line_that_says_why(method, l
     assert list(found.values()).count(line) == 1
 
 
-@pytest.mark.parametrize(("method", "line"), ENDLESS, ids=lambda value: getattr(value, "__name__", ""))
-@pytest.mark.parametrize("scheduling", ["before_agg", "after_agg"])
-def test_so_does_a_run_of_it(method, line, scheduling):
-    with registered(method) as make, pytest.raises(SimulationError) as caught:
-        simulate(make.run(buffer_size=3, scheduling=scheduling))
-    assert str(caught.value) == line
-
-
 def test_an_answer_is_true_or_false():
     class Tens(FedBuff):
         """Answers with a tensor."""
@@ -339,26 +282,6 @@ def test_a_method_may_take_long_for_its_first_version():
 
     with registered(Slow) as make:
         assert simulate(make.run(rounds=3)).algorithm.version == 3
-
-
-def test_an_abstract_class_is_told_so():
-    class Unfinished(Algorithm):
-        """Has no on_receive."""
-
-    found = failures(Unfinished)
-    assert "abstract" in found["versions"] and "on_receive" in found["versions"]
-
-
-def test_a_method_without_a_buffer_or_settings_is_checked():
-    class Bare(Algorithm):
-        """Counts versions."""
-
-        about, buffered = About("Bare", "none", family="asynchronous"), False
-
-        def on_receive(self, update):
-            return self.new_version(self.x + update.delta)
-
-    assert check_algorithm(Bare) == NAMES
 
 
 @pytest.mark.parametrize(
@@ -441,22 +364,3 @@ def test_nothing_is_left_behind():
 def test_what_is_no_method_is_one_line(nothing):
     with pytest.raises(ConfigError, match="^algorithm: must be a subclass of Algorithm or an instance of one, got"):
         check_algorithm(nothing)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "words"),
-    [
-        ({"a": [1.0, float("nan")]}, {"a": (1.0, float("nan"))}, None),
-        ({"a": torch.tensor([float("nan"), 1])}, {"a": torch.tensor([float("nan"), 1])}, None),
-        ({"a": torch.zeros(2)}, {"a": torch.zeros(3)}, "state['a'] is a tensor of shape (2,)"),
-        ({"a": torch.zeros(2)}, {"a": torch.zeros(2).double()}, "state['a']"),
-        ({"a": torch.zeros(2)}, {"a": None}, "state['a']"),
-        ({"a": 1}, {"a": 1, "b": 2}, "state['b'] is there only once"),
-        ({"a": [1, 2]}, {"a": [1]}, "state['a'][1] is there only once"),
-        ({"a": {3: [0, {"b": 1}]}}, {"a": {3: [0, {"b": 2}]}}, "state['a'][3][1]['b'] is 1 and 2"),
-        ({"a": 1}, {"a": True}, "state['a'] is 1 and True"),
-    ],
-)
-def test_difference_names_the_place(one, other, words):
-    found = difference(one, other, "state")
-    assert found is None if words is None else found.startswith(words)

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config, Task, run
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.errors import ConfigError, ResultError
+from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.runs.store import HEAD, previous
+from asyncfl_lite.runs.store import HEAD
 
 SMALL = {"clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
 
@@ -220,17 +220,6 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("how", DAMAGE)
-def test_with_no_good_one_the_run_starts_over_and_says_why(how, tmp_path):
-    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
-    interrupt_after(config, path, 10)
-    damaged(path, how)
-    damaged(previous(path), how)
-    with pytest.warns(UserWarning, match=r"run\.pt: .*run\.previous\.pt: checkpoint not used .*; the run starts over$"):
-        again = run(config, checkpoint=path)
-    equal(again, run(config, checkpoint=tmp_path / "new.pt"))
-
-
 def contents(folder):
     """Every file below a folder with what it holds, and every folder."""
     return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
@@ -391,30 +380,3 @@ def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     run(config, checkpoint=tmp_path / "run.pt")
     assert len(saved) >= 3 and any(count % config.buffer_size for count in saved)
     assert config.hash == Config(**{**configs("fedbuff"), "checkpoint_every": 7}).hash
-
-
-def test_updates_since_the_last_version_are_counted_on_after_a_stop(tmp_path, monkeypatch):
-    seconds = iter(range(10**6))
-    monkeypatch.setattr("asyncfl_lite.runs.run.time.monotonic", lambda: float(next(seconds)))
-    config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 0.5})
-    interrupt_after(config, tmp_path / "run.pt", 10)
-    resumed = Run(config, checkpoint=tmp_path / "run.pt")
-    assert resumed.resume()
-    assert (resumed.simulation.received, resumed.simulation.accepted_in_a_row) == (10, 10 % config.buffer_size)
-
-
-def test_saving_changes_nothing(tmp_path):
-    saved = run(Config(**configs("fedecho")), checkpoint=tmp_path / "run.pt")
-    equal(saved, run(Config(**{**configs("fedecho"), "checkpoint_every": None})))
-
-
-def test_it_needs_a_place():
-    with pytest.raises(ConfigError, match="^checkpoint_every: needs a file to save to: --out FOLDER"):
-        run(Config(checkpoint_every=3))
-
-
-def test_a_folder_that_is_not_there_costs_no_finished_run(tmp_path):
-    """Nothing was saved on the way, so nothing is to be removed."""
-    config = Config(**{**SMALL, "rounds": 2})
-    assert run(config, checkpoint=tmp_path / "nowhere/run.pt").summary["versions"] == 2
-    assert not (tmp_path / "nowhere").exists()

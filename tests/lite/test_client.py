@@ -13,7 +13,7 @@ from torch import nn
 from torch.func import vmap
 
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.clients.training import ClientData, Cohort, LocalTraining, make_optimiser
+from asyncfl_lite.clients.training import ClientData, LocalTraining, make_optimiser
 from asyncfl_lite.models import CNN, MLP, fast
 from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.stacked import Alone, chain_of, stacked_forward
@@ -58,14 +58,6 @@ def test_batches_cover_every_sample_once_an_epoch(samples, size, epochs, seed):
     for epoch in range(epochs):
         seen = places[epoch * a_pass : (epoch + 1) * a_pass]
         assert sorted(seen[seen >= 0].tolist()) == list(range(samples))
-
-
-@given(st.integers(1, 40), st.integers(1, 17), st.integers(1, 30))
-def test_steps_are_as_many_as_asked(samples, size, steps):
-    training = LocalTraining(steps=steps, batch_size=size)
-    places = training.batches(samples, np.random.default_rng(0))
-    assert len(places) == steps
-    assert ((places >= 0).sum(1) >= 1).all()
 
 
 def quadratic(centres: list[float]) -> ClientData:
@@ -124,21 +116,6 @@ def test_cohort_equals_one_by_one(optimiser, length, spec):
         assert left.num_samples == right.num_samples
         assert left.train_loss == pytest.approx(right.train_loss, rel=1e-9)
         assert left.train_accuracy == pytest.approx(right.train_accuracy)
-
-
-def test_a_job_is_the_same_whoever_shares_its_cohort():
-    model, (cohort, _) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=2), MLP(), [30] * 6)
-    x, _ = model.flatten()
-    alone = cohort([job(2, x)])[0].delta
-    together = cohort([job(client, x) for client in range(6)])[2].delta
-    torch.testing.assert_close(alone, together, rtol=1e-9, atol=1e-12)
-
-
-def test_other_job_numbers_other_batches():
-    model, (cohort, _) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), MLP(), [30] * 2)
-    x, _ = model.flatten()
-    first, second = (cohort([job(0, x, number)])[0].delta for number in (0, 1))
-    assert not torch.equal(first, second)
 
 
 def test_no_two_jobs_share_a_stream():
@@ -277,22 +254,6 @@ def test_the_mean_gradient_of_adam_by_hand(cohort):
     assert mean_gradient(weight_decay=0.5) == pytest.approx([1.45, 1.45], rel=1e-7)  # it is no part of the loss
 
 
-@pytest.mark.parametrize("cohort", [True, False])
-def test_received_accuracy_is_of_the_model_as_it_was_sent(cohort):
-    model, (together, alone) = trainers(
-        LocalTraining(lr=0.5, batch_size=8, epochs=5, reports=frozenset(ON_REQUEST)), MLP(), [30]
-    )
-    trainer = together if cohort else alone
-    trainer.data = dataclasses.replace(trainer.data, num_classes=10)
-    x, _ = model.flatten()
-    (outcome,) = trainer([job(0, x)])
-    places = torch.from_numpy(trainer.data.parts[0])
-    for sent, accuracy in ((x, outcome.received_accuracy), (x + outcome.delta, outcome.trained_accuracy)):
-        right = model.outputs(sent, trainer.data.inputs[places]).argmax(-1) == trainer.data.targets[places]
-        assert accuracy == pytest.approx(right.double().mean().item())
-    assert outcome.trained_accuracy > outcome.received_accuracy
-
-
 def test_squared_losses_are_of_the_last_epoch():
     """One sample, two epochs: losses ½ 1.5² and, after a step of .1, ½ 1.35²."""
     model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
@@ -384,35 +345,3 @@ def test_what_is_written_out_has_the_bits_of_autograd_on_the_layers_in_their_ord
             layers = list(model.module)
             forward.chain.images[:] = layers[: [type(layer) for layer in layers].index(nn.Flatten)]
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True)) and not outputs.requires_grad
-
-
-def test_other_structures_are_no_chains():
-    shared = nn.Linear(64, 64)
-    others = [
-        nn.Linear(64, 10),
-        nn.Sequential(nn.Linear(64, 10)),
-        nn.Sequential(nn.Flatten(), shared, nn.ReLU(), shared),
-        nn.Sequential(nn.Flatten(), nn.Sequential(nn.Linear(64, 10))),
-        nn.Sequential(nn.Flatten(), nn.Linear(64, 10), nn.Dropout1d()),
-        nn.Sequential(nn.Dropout(), nn.Flatten(), nn.Linear(64, 10)),
-        nn.Sequential(nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"), nn.Flatten(), nn.Linear(128, 10)),
-        nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(64, 10)),
-        nn.Sequential(nn.Flatten(2), nn.Linear(64, 10)),
-    ]
-    assert [chain_of(VectorModel(module)) for module in others] == [None] * len(others)
-
-
-def test_large_cohorts_of_images_are_cut(monkeypatch):
-    sizes = []
-
-    class Watched(Cohort):
-        def __init__(self, model, data, training, works, **ways):
-            sizes.append(len(works))
-            super().__init__(model, data, training, works, **ways)
-
-    monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
-    for spec, expected in ((CNN(), [8, 3]), (MLP(), [11])):
-        sizes.clear()
-        model, (cohort, _) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), spec, [9] * 11)
-        cohort([job(client, model.flatten()[0]) for client in range(11)])
-        assert sizes == expected

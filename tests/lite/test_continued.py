@@ -8,7 +8,6 @@ import warnings
 import pytest
 
 from asyncfl_lite import Config, load_result, run_many
-from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.store import read_record, write_record
@@ -70,11 +69,6 @@ def test_it_names_each_and_warns_only_where_they_changed(tmp_path, under):
     assert [one["torch"] for one in (result.versions, *result.continued_under)] == ["2.14.0", "2.15.0"]
 
 
-def test_an_uninterrupted_result_does_not_speak_of_it(tmp_path, under):
-    run_in(tmp_path, CONFIG)
-    assert "continued_under" not in read_record(tmp_path / "result.json")
-
-
 def test_seeds_of_different_versions_are_told(tmp_path, under, capsys):
     folders = [tmp_path / "seed-0", tmp_path / "seed-1"]
     run_in(folders[0], CONFIG)
@@ -95,12 +89,3 @@ def test_a_result_of_another_device_is_told(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run_in(tmp_path, Config(**SETTINGS, device="auto"))
-
-
-@pytest.mark.parametrize("value", [5, [5], {"torch": "2"}, "torch"])
-def test_odd_versions_in_a_record_are_one_line(tmp_path, value):
-    run_in(tmp_path, CONFIG)
-    record = {**json.loads((tmp_path / "result.json").read_text()), "continued_under": value}
-    write_record(tmp_path / "result.json", record)
-    with pytest.raises(ResultError, match="continued_under must be a list of mappings"):
-        load_result(tmp_path)

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from asyncfl_lite import Config, load_result, run
-from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw
-from asyncfl_lite.simulator.paper_delays import LONG, size_rank
+from asyncfl_lite.simulator.paper_delays import size_rank
 
 REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}}
 FEDECHO = ["fedecho_large", "fedecho_mild"]
@@ -31,10 +31,6 @@ def prepared(name: str, num_samples, seed: int = 0, **parameters) -> ClientDelay
 def draws(delays: ClientDelays, client: int, count: int, seed: int = 0) -> np.ndarray:
     rng = stream(seed, "delays")
     return np.array([delays.draw(client, rng) for _ in range(count)])
-
-
-def shares(delays: ClientDelays) -> np.ndarray:
-    return np.bincount(delays.category_index, minlength=len(delays.category_names)) / len(delays.categories)
 
 
 def parameters_of(name: str, folder: Path) -> dict:
@@ -66,53 +62,12 @@ def test_every_law_gives_finite_durations_that_only_the_seeds_decide(name, tmp_p
     assert delays.categories is None or len(delays.categories) == 30
 
 
-@pytest.mark.parametrize("name", list(DELAYS))
-def test_every_law_states_its_unit_and_describes_itself_in_one_short_line(name):
-    assert DELAYS.get(name).unit
-    assert 30 < len(DELAYS.describe()[name]) < 90
-
-
 @pytest.mark.parametrize("name", sorted(set(DELAYS) - {"trace"}))
 def test_a_million_clients_take_no_more_than_a_few_numbers_each(name):
     delays = prepared(name, np.ones(1_000_000, dtype=int), **REQUIRED.get(name, {}))
     arrays = [value for value in vars(delays).values() if isinstance(value, np.ndarray)]
     assert sum(array.nbytes for array in arrays) <= 24 * 1_000_000
     assert delays.draw(999_999, stream(0, "delays")) >= 0
-
-
-@pytest.mark.parametrize("name", list(DELAYS))
-def test_drawing_changes_nothing_in_the_clients(name, tmp_path):
-    delays = prepared(name, np.arange(30), **parameters_of(name, tmp_path))
-    before = {key: np.copy(value) for key, value in vars(delays).items() if isinstance(value, np.ndarray)}
-    draws(delays, 7, 50)
-    assert all((vars(delays)[key] == value).all() for key, value in before.items())
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters", "message"),
-    [
-        ("uniform", {"low": 3, "high": 2}, "low: must be at most high (2.0), got 3.0"),
-        ("uniform", {"low": -1, "high": 2}, "low: must be greater than or equal to 0, got -1"),
-        ("uniform", {"low": 0, "high": 0}, "high: must be greater than 0, got 0"),
-        ("uniform", {"low": 0, "high": float("nan")}, "high: must be a finite number, got nan"),
-        ("constant", {"duration": 0}, "duration: must be greater than 0, got 0"),
-        ("constant", {"duration": float("inf")}, "duration: must be a finite number, got inf"),
-        ("exponential", {"mean": -2}, "mean: must be greater than 0, got -2"),
-        ("per_client", {"durations": ()}, "durations: "),
-        ("per_client", {"durations": (1, -1)}, "durations.1: must be greater than 0, got -1"),
-        ("fedecho_large", {"gamma": -0.1}, "gamma: must be greater than or equal to 0, got -0.1"),
-        ("fedecho_mild", {"gamma": float("nan")}, "gamma: "),
-        ("kuiper_hmdb51", {"devices": ["Nano", "PC"]}, "devices.1: must be 'Nano', 'TX2', 'NX' or 'AGX'"),
-        ("kuiper_hmdb51", {"devices": []}, "devices: "),
-        ("kuiper_ucf101", {"jitter": 2}, "jitter: must be less than or equal to 1, got 2"),
-        ("fedadt", {"high": 1}, "setting: 'high' is not known"),
-    ],
-)
-def test_an_impossible_parameter_is_one_line(name, parameters, message):
-    with pytest.raises(ConfigError) as error:
-        law_of(name, **parameters)
-    assert str(error.value).startswith(message)
-    assert "\n" not in str(error.value)
 
 
 # --- FedEcho -------------------------------------------------------------------------------------
@@ -143,26 +98,11 @@ def test_without_gamma_the_category_is_the_size_rank(gamma):
     assert [categories[client] for client in np.argsort(sizes)] == ["short"] * 30 + ["medium"] * 15 + ["long"] * 5
 
 
-def test_without_gamma_equal_sizes_are_told_apart_at_random():
-    first, second = (prepared("fedecho_large", np.full(50, 7), seed=seed, gamma=0) for seed in (0, 1))
-    assert first.categories.count("long") == second.categories.count("long") == 5
-    assert first.categories != second.categories
-
-
 def test_with_a_large_gamma_category_and_size_are_independent():
     sizes = np.arange(4000)
     index = prepared("fedecho_large", sizes, gamma=1e6).category_index
     table = [np.bincount(index[half], minlength=3) for half in (sizes < 2000, sizes >= 2000)]
     assert stats.chi2_contingency(table).pvalue > 0.01
-
-
-def test_long_clients_are_the_larger_the_smaller_gamma_is():
-    sizes = np.arange(4000)
-    means = []
-    for gamma in (0.01, 1, 10):
-        index = prepared("fedecho_large", sizes, gamma=gamma).category_index
-        means.append(sizes[index == LONG].mean())
-    assert means[0] > means[1] + 50 > means[2] + 100
 
 
 def test_size_rank_runs_from_0_to_1_and_is_shared_by_equals():
@@ -206,13 +146,6 @@ def test_fedrevive_round_trip(name, mean, least):
     assert least <= durations.min() < least * 1.05
 
 
-def test_fedrevive_training_is_exponential_for_each_client():
-    delays = prepared("fedrevive", np.ones(3))
-    durations = draws(delays, 1, 20_000)
-    assert durations.mean() == pytest.approx(delays.mean[1] + delays.low[1] + 0.02, rel=0.03)
-    assert durations.std() == pytest.approx(delays.mean[1], rel=0.04)
-
-
 def test_kuiper_seconds_are_three_epochs_and_a_test_pass():
     seconds = {
         "kuiper_hmdb51": [3 * 391.1 + 181.4, 3 * 293.1 + 116.3, 3 * 121.3 + 89.4, 3 * 84.5 + 68.3],
@@ -222,14 +155,6 @@ def test_kuiper_seconds_are_three_epochs_and_a_test_pass():
         delays = prepared(name, np.ones(12))
         assert [delays.draw(client, stream(0, "delays")) for client in range(12)] == expected * 3
         assert delays.categories == ["Nano", "TX2", "NX", "AGX"] * 3
-
-
-def test_kuiper_devices_and_jitter():
-    delays = prepared("kuiper_hmdb51", np.ones(3), devices=["AGX", "Nano"], jitter=0.1)
-    assert delays.categories == ["AGX", "Nano", "AGX"]
-    durations = draws(delays, 0, 2000)
-    low, high = 0.9 * (3 * 84.5 + 68.3), 1.1 * (3 * 84.5 + 68.3)
-    assert low <= durations.min() < low * 1.01 and high * 0.99 < durations.max() <= high + 1e-9
 
 
 @pytest.mark.parametrize(("num_clients", "each"), [(12, 4), (6, 2), (24, 8), (1, 1)])
@@ -336,17 +261,6 @@ def test_a_bad_trace_is_one_line_that_names_the_file_and_the_place(tmp_path, row
     assert str(error.value).startswith(str(path))
     assert str(error.value).endswith(message)
     assert "\n" not in str(error.value)
-
-
-def test_a_trace_that_is_missing_no_file_or_no_table_is_one_line(tmp_path):
-    binary, other = tmp_path / "binary.csv", tmp_path / "other.csv"
-    binary.write_bytes(b"client,seconds\n\xff\xfe,1\n")
-    other.write_text("who,how long\n0,1\n", encoding="utf-8")
-    for path in (tmp_path / "none.csv", tmp_path, binary, other):
-        with pytest.raises(DataError) as error:
-            prepared("trace", np.ones(2), path=path)
-        assert str(error.value).startswith(str(path))
-        assert "\n" not in str(error.value)
 
 
 def test_streams_are_separate():

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional
 
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, uncertainty_aware_loss, uncertainty_weight
@@ -147,21 +146,6 @@ def test_the_synthesis_asks_the_latest_client_models_and_the_global_one():
     assert [torch.equal(given, CLIENTS) for given in request.buffers] == [True, True, True, False]
     assert torch.equal(request.buffers[-1], buffers) and not torch.equal(buffers, SERVERS)
     assert all(torch.equal(stored, CLIENTS.view(2, 2)) for stored in request.stored)
-
-
-def test_the_student_of_the_adversarial_term_is_the_global_model():
-    request, (x, buffers) = synthesis(alpha_feat=0.0, adversarial_from=1)
-    inputs = request.synthesiser.maker(request.synthesiser.maker.initial(), request.latents, request.labels)
-    student = module(x, buffers)(inputs)
-    expected = torch.zeros(6, dtype=torch.float64)
-    for row, teacher in enumerate(request.xs[:3]):
-        logits = module(teacher, CLIENTS)(inputs)
-        divergence = functional.kl_div(student.log_softmax(-1), logits.softmax(-1), reduction="none").sum(-1)
-        alike = logits.argmax(-1) == student.argmax(-1)
-        expected -= request.weights[row, request.labels] * alike * divergence
-    assert expected.abs().max() > 0.01
-    target = dataclasses.replace(request, alpha_adv=0.0)._loss(inputs)
-    torch.testing.assert_close(request._loss(inputs) - target, 0.1 * expected.mean(), **exactly)
 
 
 def test_teachers_and_student_of_several_servers_answer_side_by_side_as_by_themselves():

@@ -9,10 +9,7 @@ from torch import nn
 
 from asyncfl_lite import Config, Run, run
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models import CNN, MODELS, ModelSpec
-from asyncfl_lite.models.features import table_of
-from asyncfl_lite.models.vectors import Frozen, VectorModel
-from asyncfl_lite.testing import check_model, small_task
+from asyncfl_lite.models import MODELS, ModelSpec
 
 TASK = token_task()
 """Texts of 8 tokens out of 30, of three classes."""
@@ -63,18 +60,6 @@ class HuggingFace(nn.Module):
         return self.bert(**{kind: inputs}).logits
 
 
-class FrozenTable(nn.Module):
-    """Embeddings that came from elsewhere and stay as they are."""
-
-    def __init__(self, hidden: bool) -> None:
-        super().__init__()
-        words = nn.Embedding(30, 6).requires_grad_(False)
-        self.words, self.head = Frozen(words) if hidden else words, nn.Linear(6, 3)
-
-    def forward(self, inputs):
-        return self.head((inputs if inputs.dim() == 3 else self.words(inputs)).mean(1))
-
-
 MODELS_OF_TEXT = {"bag": Bag, "tied": Tied, "hugging face": HuggingFace}
 
 
@@ -113,13 +98,6 @@ def test_one_that_takes_embeddings_too_gets_made_up_text(own, kind):
     assert torch.equal(own_table, words.weight)
 
 
-@pytest.mark.parametrize("hidden", [True, False])
-def test_a_frozen_table_is_looked_up_too(own, hidden):
-    started = Run(own(lambda: FrozenTable(hidden)), TASK)
-    started.finish()
-    assert len(started.algorithm.pool) and started.model.num_parameters == 6 * 3 + 3
-
-
 def test_the_packages_own_bert_may_be_frozen_but_for_its_last_layer():
     settings = {"width": 8, "layers": 2, "trained_layers": 1}
     config = Config(model="bert", model_settings=settings, algorithm="fedrevive", settings=QUICK, **SHORT)
@@ -154,22 +132,3 @@ class Odd(nn.Module):
 def test_embeddings_must_be_treated_as_tokens_are(own, how, why):
     with pytest.raises(ConfigError, match=rf"^model: Odd must also take .* on embeddings \(2, 8, 6\) it {why}$"):
         Run(own(lambda: Odd(how)), TASK)
-
-
-def test_a_table_has_a_row_for_every_token():
-    model = VectorModel(Bag(True))
-    x = model.flatten()[0]
-    with pytest.raises(ConfigError, match=r"an nn\.Embedding with a row for each of the 41 tokens$"):
-        table_of(model, TASK.input_spec.__class__((8,), 3, vocabulary=41), x)
-
-
-def test_a_model_can_be_tried_without_a_run():
-    can = check_model(spec_of(lambda: Bag(True)), TASK)
-    assert can == dict.fromkeys(["minibatches of one sample", "several clients at once", "made-up text"], "")
-    cannot = check_model(spec_of(lambda: Bag(False)), TASK)["made-up text"]
-    assert cannot.startswith("Bag must also take (n, L, width) embeddings in place of (n, L) token ids")
-    assert check_model(CNN(norm="batch"), small_task(60)) == {
-        "minibatches of one sample": "", "several clients at once": "it keeps running statistics"
-    }  # fmt: skip
-    with pytest.raises(ConfigError, match="must return logits"):
-        check_model(spec_of(lambda: nn.Embedding(30, 3)), TASK)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 
 from asyncfl_lite import Config
@@ -20,7 +18,7 @@ from asyncfl_lite.models.features import (
     stored_statistics,
 )
 from asyncfl_lite.models.text import TextTransformer
-from asyncfl_lite.models.transformers import T5, Bert
+from asyncfl_lite.models.transformers import T5
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Job
@@ -29,35 +27,11 @@ IMAGES = torch.randn(7, 1, 8, 8, generator=torch.Generator().manual_seed(1))
 TOKENS = torch.randint(0, 50, (7, 6), generator=torch.Generator().manual_seed(1))
 TEXT = TextTransformer(vocabulary=50, width=8, layers=1)
 
-SPECS = [
-    (MLP(hidden=(5, 4)), IMAGES, [5, 4]),  # outputs of the hidden layers, not the logits
-    (CNN(channels=(3, 4)), IMAGES, [3, 4]),
-    (CNN(channels=(2, 4), norm="group"), IMAGES, [2, 4]),  # inputs of the normalisations
-    (CNN(channels=(2, 4), norm="batch"), IMAGES, [2, 4]),
-    (CNN(channels=(2, 4), norm="tracker"), IMAGES, [2, 4]),
-    (ResNet(width=2, blocks=(1, 1), norm="batch"), IMAGES, [2, 2, 2, 4, 4, 4]),
-    (TEXT.model_copy(update={"layers": 3}), TOKENS, [8, 8, 8]),  # the prediction token behind each layer
-    (T5(vocabulary=50, width=8, layers=3), TOKENS, [8, 8, 8]),
-    (T5(vocabulary=50, width=8, layers=1), TOKENS, [8]),
-    (Bert(vocabulary=50, width=8, layers=2), TOKENS, [8, 8]),
-    (Bert(vocabulary=50, width=8, layers=2, trained_layers=1), TOKENS, [8, 8]),  # of what is frozen too
-    (MLP(hidden=()), IMAGES, []),
-]
-
 
 def started(spec, inputs):
     torch.manual_seed(0)
     model = VectorModel(spec.build(tuple(inputs.shape[1:]), 10))
     return model, *model.flatten()
-
-
-@pytest.mark.parametrize(("spec", "inputs", "channels"), SPECS, ids=lambda value: str(value)[:30])
-def test_which_layers_count(spec, inputs, channels):
-    model, x, buffers = started(spec, inputs)
-    outputs, statistics = outputs_and_statistics(model, x, inputs, buffers)
-    assert [tuple(layer.shape) for layer in statistics] == [(2, count) for count in channels]
-    torch.testing.assert_close(outputs, model(x, inputs, buffers), rtol=0, atol=0)
-    assert feature_statistics(model, x, inputs, buffers).shape == (2, sum(channels))
 
 
 def test_the_numbers_of_a_linear_layer():
@@ -130,25 +104,10 @@ def test_what_batchnorm_stores_is_in_the_same_order(spec):
     assert wanted.shape == (2, len(mean))
 
 
-def test_batchnorm_without_running_statistics_is_looked_at_like_any_other():
-    layer = nn.BatchNorm1d(3, track_running_stats=False)
-    model = VectorModel(nn.Sequential(nn.Linear(2, 3), layer, nn.Linear(3, 2)))
-    x, _ = model.flatten()
-    assert not keeps_statistics(model)
-    assert feature_statistics(model, x, torch.randn(5, 2)).shape == (2, 3)
-
-
 def test_batchnorm_needs_its_running_statistics():
     model, x, _ = started(CNN(norm="batch"), IMAGES)
     with pytest.raises(ValueError, match="^buffers: "):
         feature_statistics(model, x, IMAGES)
-
-
-@given(st.integers(1, 9))
-def test_batches_make_no_difference(batch_size):
-    model, x, _ = started(CNN(), IMAGES)
-    whole, cut = feature_statistics(model, x, IMAGES), feature_statistics(model, x, IMAGES, batch_size=batch_size)
-    torch.testing.assert_close(cut, whole, rtol=1e-5, atol=1e-6)
 
 
 def test_gradient_reaches_the_inputs_and_reports_have_none():
@@ -158,17 +117,6 @@ def test_gradient_reaches_the_inputs_and_reports_have_none():
     layer.square().sum().backward()
     assert inputs.grad.abs().sum() > 0
     assert not feature_statistics(model, x.requires_grad_(), IMAGES).requires_grad
-
-
-@pytest.mark.parametrize("breaks", [False, True])
-def test_no_hook_is_left_behind(breaks):
-    model, x, _ = started(MLP(), IMAGES)
-    if breaks:
-        with pytest.raises(RuntimeError):
-            outputs_and_statistics(model, x, torch.randn(2, 3))
-    else:
-        outputs_and_statistics(model, x, IMAGES)
-    assert not any(layer._forward_hooks for layer in model._module.modules())
 
 
 def test_clients_report_them():

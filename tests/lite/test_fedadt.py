@@ -132,11 +132,6 @@ def test_no_client_has_a_sample_of_the_servers():
     assert sorted(np.concatenate([kept, *parts])) == list(range(len(task.labels)))
 
 
-def test_distillation_leaves_the_schedule_alone():
-    columns = ["client", "dispatched_at", "arrived_at", "staleness"]
-    assert final()[0].updates[columns].equals(final(kd_batch_size=2)[0].updates[columns])
-
-
 def test_its_rate_follows_the_clients():
     config = Config(algorithm="fedadt", client_lr_decay=0.99, **SMALL)
     method = Run(config).algorithm

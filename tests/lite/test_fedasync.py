@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import conftest
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.mixing import hinge, poly
-from asyncfl_lite.base.errors import ConfigError
 from conftest import update, vector
 
 started = functools.partial(conftest.started, "fedasync")
@@ -82,8 +81,3 @@ def test_buffers_are_mixed_as_parameters():
     method.start(vector(0), buffers=vector(1))
     method.receive(update((0,), buffers=vector(3)))
     assert method.buffers.item() == 2
-
-
-def test_has_no_buffer():
-    with pytest.raises(ConfigError, match="has no buffer, got 3, allowed: 1"):
-        make_algorithm("fedasync", buffer_size=3)

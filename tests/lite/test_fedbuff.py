@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
-from asyncfl_lite.base.errors import ConfigError
 from conftest import started, update, vector
 
 numbers = st.floats(-10, 10, allow_nan=False)
@@ -193,24 +192,3 @@ def test_running_statistics_take_the_mean_or_the_mean_change():
 
     torch.testing.assert_close(after("avg"), torch.stack([vector(4, 1e-12), vector(7, 8)]))
     torch.testing.assert_close(after("delta"), torch.stack([vector(3, 1e-12), vector(8, 6)]))  # 2 + mean(2, -11) < 0
-
-
-def test_an_impossible_setting_is_one_line():
-    with pytest.raises(ConfigError, match="^staleness_weight: must be 'none', 'poly' or 'poly_norm', got 'linear'$"):
-        make_algorithm("fedbuff", staleness_weight="linear")
-    with pytest.raises(ConfigError, match="did you mean 'fedbuff'"):
-        make_algorithm("fedbuf")
-    with pytest.raises(ConfigError, match="^buffer_size: must be a whole number of at least 1, got 0$"):
-        make_algorithm("fedbuff", buffer_size=0)
-
-
-@pytest.mark.parametrize("wrong", ["1", float("nan"), float("inf"), -0.1, True, None])
-def test_a_server_s_learning_rate_is_a_finite_number(wrong):
-    with pytest.raises(ConfigError, match=rf"^server_lr: must be a finite number of at least 0, got {wrong!r}$"):
-        make_algorithm("fedbuff", server_lr=wrong)
-
-
-@pytest.mark.parametrize("wrong", ["3", 2.5, True])
-def test_a_buffer_holds_a_whole_number_of_updates(wrong):
-    with pytest.raises(ConfigError, match=rf"^buffer_size: must be a whole number of at least 1, got {wrong!r}$"):
-        make_algorithm("fedbuff", buffer_size=wrong)

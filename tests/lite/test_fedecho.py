@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite import Config
-from asyncfl_lite.algorithms import FedEcho, make_algorithm
+from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.base import ServerContext
 from asyncfl_lite.algorithms.losses import (
     entropy,
@@ -153,12 +153,6 @@ def test_predictions_that_are_not_finite_teach_nobody(context):
     assert not alone.logits and torch.equal(alone.x, torch.full((6,), 1e308, dtype=torch.float64))
 
 
-def test_a_student_that_overflows_leaves_the_mean_update(context):
-    method = echo(context, distill_opt="sgd", distill_lr=0.1, clip=None)
-    x = 1.7e308 * torch.ones(6, dtype=torch.float64)
-    assert torch.equal(method.after_step(x), x)
-
-
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9), st.integers(1, 4), st.randoms())
 def test_of_sequences_only_the_predictions_are_stored_and_distilled(counts, batch_size, chance):
     """What FedEcho learns from them is what it would learn from the logits at all positions."""
@@ -239,14 +233,6 @@ def test_without_distillation_it_is_fedbuff_bit_for_bit(off, model):
     assert echo.updates.equals(buff.updates)
 
 
-def test_distillation_moves_the_model_and_nobody_elses_randomness():
-    echo, _ = final(algorithm="fedecho", client_lr=0.1)
-    buff, _ = final(algorithm="fedbuff", client_lr=0.1)
-    assert echo.summary["weights_sha256"] != buff.summary["weights_sha256"]
-    schedule = ["client", "dispatched_at", "arrived_at", "start_version", "staleness"]
-    assert echo.updates[schedule].equals(buff.updates[schedule])
-
-
 def test_distillation_leaves_running_statistics_alone():
     _, run = final(
         algorithm="fedecho", rounds=2, settings={"distill_lr": 1e-3, "distill_samples": 60},
@@ -294,23 +280,3 @@ def test_passes_and_steps_count_as_asked(context):
         batches = taken[-1].batches
         assert batches.sizes == expected and len(batches.indices) == sum(expected)
         assert sorted(batches.indices[:23].tolist()) == list(range(23))
-
-
-def test_a_reported_model_predicts_once_and_is_dropped(monkeypatch):
-    asked, predict = [], FedEcho._predictions
-    monkeypatch.setattr(
-        FedEcho, "_predictions", lambda self, models: asked.append(len(models)) or predict(self, models)
-    )
-    begun = Run(Config(**SMALL, algorithm="fedecho", settings={"distill_samples": 20}))
-    updates = begun.finish().summary["client_updates"]
-    assert 0 < sum(asked) <= updates and not begun.algorithm._reported
-
-
-def test_needs_a_model():
-    with pytest.raises(ConfigError, match="needs the server"):
-        make_algorithm("fedecho").start(vector(0, 0))
-
-
-def test_an_unknown_set_is_one_line():
-    with pytest.raises(ConfigError, match="^settings.distill_set: 'crosss' is not known; did you mean 'cross'"):
-        Run(Config(**SMALL, algorithm="fedecho", settings={"distill_set": "crosss"}))

@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import conftest
-from asyncfl_lite import Config
-from asyncfl_lite.algorithms import FedASMU, make_algorithm
-from asyncfl_lite.runs.run import Run
+from asyncfl_lite.algorithms import make_algorithm
 from conftest import update, vector
 
 started = functools.partial(conftest.started, x0=(0.0, 0.0))
@@ -98,25 +96,6 @@ def test_fedfas_variances_stay_positive_and_an_update_may_bring_none():
     assert arrivals(method, STATISTICS[1])[-1] == (0, 4)  # the first one has left
 
 
-def test_fedfas_queue_of_statistics_is_saved():
-    method, other = with_statistics(), with_statistics()
-    arrivals(method, *STATISTICS[:2])
-    other.restore(method.state())
-    assert arrivals(other, STATISTICS[2]) == arrivals(method, STATISTICS[2]) == [(2, 2)]
-
-
-def test_fedfas_statistics_in_a_run_are_those_of_the_latest_clients():
-    small = {**SMALL, "clients": 4, "concurrency": 2, "horizon": None, "rounds": 6}
-    small |= {"model": "cnn", "model_settings": {"norm": "batch"}}
-    run = Run(Config(algorithm="fedfa", settings={"queue_length": 3}, **small))
-    latest = []
-    run.simulation.observers.append(lambda simulation, arrival: latest.append(run.algorithm.buffer_entries[-1]))
-    run.finish()
-    assert len(latest) == 6
-    assert not torch.equal(latest[-1], latest[-2])
-    torch.testing.assert_close(run.algorithm.buffers, torch.stack(latest[-3:]).mean(0))
-
-
 def test_fedasmu_worked_weights():
     """μ = λ = 1, ι = σ = .5: α = .6 for t = 1, s = 1 and .4604957132 for t = 4, s = 2."""
     method = started("fedasmu")
@@ -142,29 +121,3 @@ def test_fedasmu_merges_only_what_is_newer():
     phi = 1 - 1 / 2**0.5
     assert merged.weight == pytest.approx(phi / (1 + phi))
     assert torch.equal(merged.model, method.x)
-
-
-SMALL = {
-    "task": "digits", "clients": 8, "concurrency": 4, "horizon": 8.0, "local_steps": 4, "eval_every": 50, "client_lr": 0.1
-}  # fmt: skip
-
-
-def test_fedasmu_clients_merge_half_way_in_a_real_run(monkeypatch):
-    ends, schedules = {}, {}
-    for merge_at in (None, 0.0, FedASMU.midway):
-        monkeypatch.setattr(FedASMU, "midway", merge_at)
-        result = Run(Config(algorithm="fedasmu", **SMALL)).finish()
-        ends[merge_at] = result.summary["weights_sha256"]
-        schedules[merge_at] = result.updates[["client", "arrived_at", "staleness"]]
-    assert len(set(ends.values())) == 2  # merging at once merges what was just sent: nothing
-    assert ends[None] == ends[0.0]
-    assert schedules[None].equals(schedules[0.5])
-
-
-def test_fedasmu_trained_one_by_one_is_the_same():
-    ends = []
-    for cohort in ("on", "off"):
-        run = Run(Config(algorithm="fedasmu", vectorize=cohort, **SMALL))
-        run.finish()
-        ends.append(run.algorithm.x)
-    torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)

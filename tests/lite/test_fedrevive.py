@@ -10,17 +10,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from test_checkpoints import equal, interrupt_after
 
-from asyncfl_lite import Config, run
+from asyncfl_lite import Config
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.fedrevive import DDFedRevive, FedRevive, Teacher
 from asyncfl_lite.algorithms.synthesis import synthesis_loss
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models.base import MODELS, InputSpec
+from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.features import stored_statistics
-from asyncfl_lite.models.text import TextTransformer
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.jobs import Outcome
@@ -204,17 +202,6 @@ def test_one_step_is_the_gradient_of_the_mean_over_teachers():
     torch.testing.assert_close(method.distilled_update(), -0.5 * student.grad, rtol=1e-10, atol=1e-14)
 
 
-def test_distillation_moves_towards_the_teacher():
-    method = distilling([X], kd_opt="sgd", kd_lr=2.0, kd_temperature=1.0, k_kd=200)
-    inputs = method.pool.inputs
-    after = method.context.model.outputs(method.x + method.distilled_update(), inputs).softmax(-1)
-    torch.testing.assert_close(after, method.context.model.outputs(X, inputs).softmax(-1), rtol=0, atol=0.02)
-
-
-def test_an_overflowing_teacher_does_not_break_the_model():
-    assert distilling([X * 1e308]).distilled_update() is None
-
-
 # Teachers, proxies, warm-up
 
 
@@ -294,16 +281,6 @@ def test_the_first_distillation_is_at_the_version_above_one_hundred():
     assert [version for version in made if made[version] > made.get(version - 1, 0)] == [50, 60, 70, 80, 90, 100]
 
 
-def test_phases_of_the_warmup():
-    server, sizes, warm = phased(), [], []
-    for version in range(8):
-        warm.append((server.frozen, server.warming_up))
-        server.receive(update((0.1, 0.2), start_version=version))
-        sizes.append(len(server.pool))
-    assert sizes == [0, 0, 0, 0, 4, 4, 8, 8]  # at versions 4 and 6
-    assert warm == [(True, True)] * 3 + [(False, True)] * 4 + [(False, False)]
-
-
 def test_the_adversarial_term_waits_for_syntheses_and_not_for_versions(monkeypatch):
     weights = []
 
@@ -372,13 +349,6 @@ def test_without_distillation_it_is_afl_dw_bit_for_bit(off):
     revived, _ = final("fedrevive", {**BUSY, **off})
     assert same_weights(revived, damped)
     assert revived.updates.equals(damped.updates)
-
-
-def test_distillation_moves_the_model_and_nobody_elses_randomness():
-    damped, _ = final("afl_dw", {"s_max": BUSY["s_max"]})
-    revived, _ = final("fedrevive", BUSY)
-    assert not same_weights(revived, damped)
-    assert revived.updates[SCHEDULE].equals(damped.updates[SCHEDULE])
 
 
 @pytest.mark.parametrize(
@@ -463,23 +433,6 @@ def test_running_statistics_move_with_the_undamped_share():
     torch.testing.assert_close(server.buffers, vector(1.4, 2.8), **exactly)
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "settings", "model"),
-    [
-        ("fedrevive", BUSY, {}),
-        ("fedrevive", {**BUSY, "adversarial_from": 5}, {}),  # the count of syntheses decides after the interruption
-        ("fedrevive", BUSY, BATCH_NORM),
-        ("dd_fedrevive", {}, {}),
-        ("afl_dw", {}, {}),
-    ],
-    ids=["mlp", "adversarial", "batchnorm", "dd", "afl_dw"],
-)
-def test_an_interrupted_run_goes_on_bit_for_bit(algorithm, settings, model, tmp_path):
-    config = Config(**SMALL, algorithm=algorithm, settings=settings, checkpoint_every=1, **model)
-    interrupt_after(config, tmp_path / "run.pt", 6)
-    equal(run(config, checkpoint=tmp_path / "run.pt"), run(config, checkpoint=tmp_path / "new.pt"))
-
-
 # Text
 
 
@@ -506,12 +459,6 @@ def text_run(settings, **more):
     return finished.finish(), finished
 
 
-def test_the_text_model_is_known_by_name_and_checks_its_width():
-    assert MODELS.get("text_transformer") is TextTransformer
-    with pytest.raises(ConfigError, match="^width: must be a multiple of 4, got 30"):
-        TextTransformer(width=30)
-
-
 def test_text_is_made_up_by_soft_prompts():
     result, run_ = text_run({})
     pool = run_.algorithm.pool
@@ -521,59 +468,3 @@ def test_text_is_made_up_by_soft_prompts():
     first, second = pool.inputs[0, :4], pool.inputs[15, :4]
     torch.testing.assert_close(first, second)  # one batch has the same prompts
     assert not torch.allclose(pool.inputs[-1, :4], first)  # which are learned
-
-
-def test_synthesis_may_start_from_snippets():
-    base, _ = text_run({}, rounds=6)
-    snippets, _ = text_run({"snippets": "own"}, rounds=6)
-    assert not same_weights(snippets, base)
-    with pytest.raises(ConfigError, match="'strange' is not known"):
-        text_run({"snippets": "strange"})
-
-
-def test_a_cohort_of_texts_trains_as_one_by_one():
-    plain = {"client_optimizer": "sgd", "client_lr": 0.2, "rounds": 6}  # Adam would make steps of rounding errors
-    together, _ = text_run({"k_kd": 0}, vectorize="on", **plain)
-    alone, _ = text_run({"k_kd": 0}, vectorize="off", **plain)
-    torch.testing.assert_close(together.x, alone.x, rtol=1e-3, atol=1e-5)
-
-
-def test_dd_works_on_tokens():
-    config = Config(**{**SMALL, **WORDS}, algorithm="dd_fedrevive", settings={"kd_lr": 1e-2})
-    finished = Run(config, token_task())
-    assert finished.finish().summary["final_accuracy"] > 0.5
-    assert not finished.algorithm.pool.inputs.is_floating_point()
-
-
-# What is refused
-
-
-@pytest.mark.parametrize("method", [FedRevive, DDFedRevive])
-def test_needs_a_context(method):
-    with pytest.raises(ConfigError, match="^context: "):
-        method().start(vector(0, 0))
-
-
-def test_what_is_missing_is_named():
-    with pytest.raises(ConfigError, match="^labelled: DD-FedRevive needs"):
-        dd(None)
-    bare = dataclasses.replace(faked(linear_model(1, 2)), inputs=None)
-    with pytest.raises(ConfigError, match="^inputs: FedRevive needs"):
-        FedRevive().start(vector(1, 0), bare)
-    server = FedRevive(alpha_feat=0.1)
-    server.start(vector(1, 0), faked(linear_model(1, 2)))
-    with pytest.raises(ConfigError, match="^features: "):
-        server.receive(update((0.1, 0)))
-    with pytest.raises(ConfigError, match="^buffer_size: FedRevive has no buffer"):
-        FedRevive(buffer_size=2)
-
-
-def test_what_clients_are_asked_for():
-    assert FedRevive().client_reports == {"features"}
-    assert FedRevive(alpha_feat=0).client_reports == frozenset()
-    assert FedRevive(proxy="true").client_reports == {"features", "label_counts"}
-    assert DDFedRevive().client_reports == {"label_counts"}
-    assert AFLDW().client_reports == frozenset()
-    assert DDFedRevive().held_out == pytest.approx(1 / 7)
-    assert DDFedRevive(auxiliary=0.25).held_out == 0.25
-    assert FedRevive().held_out == 0

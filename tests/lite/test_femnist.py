@@ -64,12 +64,6 @@ def test_some_writers_are_the_same_every_time(tmp_path):
         FEMNIST(folder=str(tmp_path), writers=7).load()
 
 
-def test_leaf_split_by_user_tests_on_other_writers(tmp_path):
-    leaf_files(tmp_path / "femnist", split_users=True)
-    task = FEMNIST(folder=str(tmp_path), writers=2).load()
-    assert len(task.test_labels) == 30 and len(np.unique(task.owners)) == 2
-
-
 def test_the_parquet_copy_of_femnist(tmp_path, monkeypatch):
     parquet = pytest.importorskip("datasets")
     monkeypatch.setattr(parquet.config, "HF_DATASETS_CACHE", tmp_path / "cache")

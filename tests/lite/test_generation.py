@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.transformers import CausalLM
 from asyncfl_lite.models.vectors import VectorModel
@@ -25,7 +24,6 @@ from asyncfl_lite.tasks.generation.maths import (
     KINDS,
     MathInstruct,
     ModMath,
-    characters,
     checkpoint_tokens,
     every_problem,
     read_gsm8k,
@@ -129,17 +127,6 @@ def test_an_end_in_the_question_or_as_padding_ends_nothing():
     assert long.counted(torch.tensor([[1, 3, 5, 1, 5, 7, 2, 0]])).nonzero().tolist() == [[0, 4], [0, 5]]
 
 
-@pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
-def test_every_unlabelled_sequence_has_something_to_predict(name):
-    task = ModMath().load()
-    one, again, other = (task.unlabelled_set(name, 30, RNG(seed)) for seed in (0, 0, 1))
-    assert one.shape == (30, 29) and one.dtype == torch.int64 and (one < 50).all()
-    assert torch.equal(one, again) and not torch.equal(one, other)
-    counts = task.prediction_counts(one)
-    assert ((counts == 2) | (counts == 3)).all()
-    assert task.predictions(torch.zeros(30, 29, 50), one).shape == (counts.sum(), 50)
-
-
 def test_the_natural_set_is_no_clients_and_the_synthetic_one_is_shuffled():
     task = ModMath().load()
     rows = {tuple(row) for row in task.inputs.tolist()} | {tuple(row) for row in task.test_inputs.tolist()}
@@ -171,17 +158,6 @@ def test_worked_decoding():
     assert task.evaluate(predict)["accuracy"] == pytest.approx(1 / 3)  # 47 for 47, 47 for 4, 4 for 7
 
 
-def test_decoding_looks_at_no_answer():
-    task = task_of([("ab", "47"), ("cd", "4")])
-    other = task_of([("ab", "7777"), ("cd", "")])
-
-    def predict(tokens):  # the next token is a function of all before it
-        sums = tokens.cumsum(1)
-        return one_hot(sums % 6 + 3)
-
-    assert task.written(predict, task.inputs) == other.written(predict, other.inputs)
-
-
 def test_scores_by_hand():
     """Token accuracy and loss are those of the true answers' tokens; exact match is of what is written."""
     problems = [("ab", "47"), ("ab", "74")]
@@ -209,16 +185,6 @@ def test_where_nothing_is_written_accuracy_is_that_of_the_tokens():
     scores = task.evaluate(predict)
     assert calls == [(2, 8)] and task.metric == "token accuracy" and task_of([("a", "4")]).metric == "exact match"
     assert scores["accuracy"] == scores["token_accuracy"] == pytest.approx((1 / 3 + 1) / 2)
-
-
-def test_only_the_first_samples_are_written_to():
-    task, rows = task_of([("ab", "47")] * 5, scored=2), []
-
-    def predict(tokens):
-        rows.append(len(tokens))
-        return one_hot(torch.full_like(tokens, 2))
-
-    assert task.evaluate(predict)["accuracy"] == 0 and rows == [5, 2]
 
 
 @pytest.mark.parametrize(
@@ -257,24 +223,6 @@ def test_modmath_is_what_it_says():
     texts = [task.decode(row) for row in torch.cat([task.inputs, task.test_inputs])]
     assert len(set(texts)) == 2400 and texts[0].strip().partition("=")[0] in {question for question, _ in problems}
     assert {question for question, _ in sums()} >= {"9+9", "7%3"} and ("7%3", "1") in sums()
-
-
-def test_modmath_with_small_numbers_has_fewer_sums():
-    source = ModMath(samples=1000, test_samples=100, scored=50, largest=4)
-    task, (problems, _) = source.load(), every_problem(4)
-    assert len(problems) == 32 * (25 + 15 + 25 + 15) and set(problems) <= set(every_problem()[0])
-    texts = [task.decode(row) for row in torch.cat([task.inputs, task.test_inputs])]
-    assert len(set(texts)) == 1100 and not set("56789") & set("".join(text.partition("=")[0] for text in texts))
-    answers = [answer for _, answer in problems]
-    assert max(map(answers.count, set(answers))) / len(answers) == pytest.approx(0.175)  # the commonest one
-    with pytest.raises(ConfigError, match="^samples: must be at most 1160 with largest=4, got 2000$"):
-        ModMath(largest=4).load()
-
-
-def test_characters_there_and_back():
-    tokens = characters()
-    assert tokens.decode(tokens.encode("Ann has 12 pens, gets 3!")) == "ann has 12 pens, gets 3?"
-    assert max(tokens.encode("=z9")) < tokens.size == 50 and min(tokens.encode(" a")) >= 4
 
 
 def test_it_learns_to_calculate():
@@ -362,18 +310,6 @@ def test_mathinstruct(tmp_path, cache, lines):
     assert result.summary["client_updates"] == 1 and 0 <= result.summary["final_accuracy"] <= 1
 
 
-def test_a_part_that_is_not_there_is_one_line(tmp_path, cache):
-    (gsm8k(tmp_path) / "test.jsonl").unlink()
-    with pytest.raises(DataError, match="^folder: looked in .*gsm8k for test.jsonl"):
-        GSM8K(folder=str(tmp_path), held_out=1).load()
-
-
-def test_more_problems_than_there_are(tmp_path, cache):
-    gsm8k(tmp_path)
-    with pytest.raises(ConfigError, match="^samples, held_out: must be at most 16 together, got 10 and 7"):
-        GSM8K(folder=str(tmp_path), samples=10, held_out=7).load()
-
-
 @pytest.mark.skipif(not (SHARED / "gsm8k").is_dir(), reason="needs GSM8K beside the repository")
 def test_the_published_gsm8k(cache):
     train, test = (read_gsm8k(str(SHARED), part, download=False) for part in ("train", "test"))
@@ -412,22 +348,6 @@ def test_a_small_qwen2():
     assert CausalLM().larger(2).layers == 4
     with pytest.raises(ConfigError, match="^width: must be a multiple of 4"):
         CausalLM(width=30)
-
-
-def test_cohorts_compute_what_training_one_by_one_does():
-    one, together = (run(Config(**SMALL, vectorize=choice)) for choice in ("off", "on"))
-    assert (one.summary["training"], together.summary["training"]) == ("one by one", "cohort")
-    torch.testing.assert_close(one.x, together.x, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("algorithm", ["fedbuff", "fedecho", "kuiper", "fedadt"])
-def test_methods_run_on_it(algorithm):
-    given = {"fedecho": {"distill_set": "natural", "distill_samples": 20}, "fedadt": {"kd_fraction": 0.1, "tau_kd": 0}}
-    settings, plain = given.get(algorithm, {}), {"buffer_size": 1 if algorithm == "fedadt" else 2}
-    result = run(Config(**{**SMALL, **plain, "rounds": 4, "algorithm": algorithm, "settings": settings}))
-    assert torch.isfinite(result.x).all() and result.summary["versions"] >= 4
-    assert {"accuracy", "loss", "token_accuracy"} <= set(result.curve.columns)
-    assert result.curve["loss"].iloc[-1] != result.curve["loss"].iloc[0]
 
 
 def checkpoint(folder: Path) -> str:
@@ -480,28 +400,6 @@ def test_a_checkpoint_with_its_own_tokens(tmp_path, cache):
         initial_model(CausalLM(checkpoint=place), InputSpec((29,), 50, vocabulary=50), 0)
     with pytest.raises(DataError, match="^checkpoint: .* is not a folder and not downloaded yet"):
         initial_model(CausalLM(checkpoint=str(tmp_path / "none")), task.input_spec, 0)
-
-
-def test_a_tokeniser_without_a_chat_template(tmp_path):
-    place = checkpoint(tmp_path / "model")
-    for name in ("chat_template.jinja", "tokenizer_config.json"):
-        path = tmp_path / "model" / name
-        if path.is_file():
-            content = json.loads(path.read_text()) if path.suffix == ".json" else None
-            path.unlink() if content is None else path.write_text(
-                json.dumps({key: value for key, value in content.items() if key != "chat_template"})
-            )
-    tokens = checkpoint_tokens(place, download=False)
-    assert tokens.marker == (2,) and tokens.prompt("a")[-1] == 2 and len(tokens.prompt("ab")) == 3
-    inputs, labels, _ = tokens.rows([("a", "4")], 6)
-    task = GenerationTask("x", inputs, labels, inputs, labels, 260, marker=(2,), end=2)
-    assert task.counted(inputs).sum() == 2
-
-
-def test_lora_without_its_library_is_one_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(MissingLibraryError, match=r"^lora_rank: needs peft; pip install 'asyncfl-lite\[lora\]'$"):
-        CausalLM(lora_rank=2).build((8,), 20)
 
 
 def test_lora_trains_and_sends_its_matrices_alone():

@@ -16,10 +16,9 @@ from PIL import Image
 from torch.nn import functional
 from torchvision import datasets
 
-from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.files import data_file, data_folder, data_root
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.files import CIFAR10, CIFAR100, MNIST, STL10, FashionMNIST, read_files
 from asyncfl_lite.tasks.show import describe
@@ -176,18 +175,6 @@ def test_cifars_sets_are_the_papers(tmp_path, monkeypatch):
     assert synthetic.shape == (10, 3, 32, 32) and synthetic.min() > -1e-4 and synthetic.max() < 1.0001
 
 
-def test_sets_whose_files_are_missing_are_one_line_and_only_when_asked_for(tmp_path, monkeypatch):
-    cifar_files(tmp_path, 10, monkeypatch)
-    task = CIFAR10(folder=str(tmp_path)).load()
-    assert len(task.unlabelled_set("synthetic", 5, RNG(0))) == 5
-    with pytest.raises(DataError, match="^cross images of cifar10: .*cifar-100-python.*cross=photographs$"):
-        task.unlabelled_set("cross", 5, RNG(0))
-    other = CIFAR10(folder=str(tmp_path), cross="photographs", natural="warped").load()
-    assert {len(other.unlabelled_set(name, 5, RNG(0))) for name in ("cross", "natural")} == {5}
-    monkeypatch.setattr(unlabelled, "warped", lambda images, count, rng: unlabelled.unit(images[:count]))
-    assert torch.equal(other.unlabelled_set("natural", 5, RNG(0)), other.inputs[:5])  # of training images
-
-
 def test_stl10_binaries(tmp_path, monkeypatch):
     images = stl_files(tmp_path, monkeypatch)
     task = STL10(folder=str(tmp_path), side=None).load()
@@ -244,14 +231,6 @@ def test_where_data_is_looked_for(tmp_path, monkeypatch):
         data_file(tmp_path / "named/mrpc", "y.txt")
 
 
-@pytest.mark.parametrize("source", [MNIST, FashionMNIST, CIFAR10, CIFAR100, STL10])
-def test_missing_files_are_one_line_and_nothing_is_made(tmp_path, source):
-    with pytest.raises(DataError, match="which is not there; get it with task_settings download=true") as told:
-        source(folder=str(tmp_path)).load()
-    assert "\n" not in str(told.value) and str(tmp_path) in str(told.value)
-    assert not list(tmp_path.iterdir())
-
-
 def test_downloads_only_when_asked_and_fails_in_one_line(tmp_path, monkeypatch):
     asked = []
 
@@ -266,22 +245,6 @@ def test_downloads_only_when_asked_and_fails_in_one_line(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"^mnist: .*\(Error downloading x:\)") as told:
         MNIST(folder=str(tmp_path), download=True).load()
     assert asked == [tmp_path] and "\n" not in str(told.value)
-
-
-def test_side_and_samples(tmp_path):
-    written = mnist_files(tmp_path, "MNIST", packed=False)
-    task = MNIST(folder=str(tmp_path), side=14, samples=20, test_samples=10).load()
-    assert task.input_shape == (1, 14, 14) and task.labels.bincount().tolist() == [2] * 10
-    assert abs(float(task.inputs.mean())) < 1e-5 and float(task.inputs.std()) == pytest.approx(1, abs=1e-5)
-    halves = written["train"].reshape(40, 14, 2, 14, 2).mean((2, 4))[balanced(np.arange(40) % 10, 20)]
-    assert np.corrcoef(halves.ravel(), task.inputs.flatten())[0, 1] == pytest.approx(1)  # means of 2×2 pixels
-
-
-def test_a_set_of_ones_own_images_is_refused():
-    with pytest.raises(ConfigError, match="^cross: must be other images than MNIST's own, got 'mnist5k'"):
-        MNIST(cross="mnist5k")
-    with pytest.raises(ConfigError, match="^natural: must be other images than CIFAR-10"):
-        CIFAR10JPEG75(natural="cifar10")
 
 
 def test_a_folder_of_generated_images(tmp_path):
@@ -305,22 +268,6 @@ def test_a_folder_of_generated_images(tmp_path):
         task.unlabelled_set("synthetic", 4, RNG(0))
     with pytest.raises(DataError, match="^generated: looked in .*nothing for images"):
         MNIST(folder=str(tmp_path), generated=str(tmp_path / "nothing")).load().unlabelled_set("synthetic", 1, RNG(0))
-
-
-def test_a_task_pads_with_black(tmp_path, monkeypatch):
-    images = cifar_files(tmp_path, 10, monkeypatch).reshape(-1, 3, 32, 32)[:40]
-    task = CIFAR10(folder=str(tmp_path), augment=True).load()
-    black = restored(task, images)[0, :, 0, 0] - torch.from_numpy(images[0, :, 0, 0] / 255 / pixel_std(images)).float()
-    cut = task.augment(torch.zeros(40, 3, 32, 32), torch.Generator().manual_seed(0))
-    for colour, value in zip(cut.unbind(1), black, strict=True):
-        found = colour.unique()
-        assert len(found) == 2 and found[1] == 0 and torch.isclose(found[0], value, atol=1e-4)
-    assert CIFAR10(folder=str(tmp_path)).load().augment is None
-
-
-def pixel_std(images: np.ndarray) -> np.ndarray:
-    """Each colour's deviation, with n - 1."""
-    return (images / 255).transpose(1, 0, 2, 3).reshape(3, -1).std(1, ddof=1)
 
 
 @pytest.mark.parametrize(

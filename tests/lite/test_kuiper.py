@@ -189,15 +189,6 @@ SMALL = {
 }  # fmt: skip
 
 
-def test_a_real_run_blocks_reporters_until_their_burst_closes():
-    result = Run(Config(algorithm="kuiper", **SMALL)).finish()
-    assert result.config.concurrency == result.config.clients
-    by_version = result.updates[result.updates["version"] > result.updates["version"].shift(fill_value=0)]
-    closing = dict(zip(by_version["version"], by_version["arrived_at"], strict=True))
-    later = result.updates[result.updates["start_version"] > 0]
-    assert len(later) and all(row.dispatched_at == closing[row.start_version] for row in later.itertuples())
-
-
 @pytest.mark.parametrize("switch", [{"acc": "post_eval"}, {"acc": "last_epoch"}, {"kuiper_norm": "literal"}, {"kuiper_norm": "delta"}, {"t0": 2}])  # fmt: skip
 def test_every_switch_switches(switch):
     base = Run(Config(algorithm="kuiper", **SMALL)).finish()

@@ -12,7 +12,6 @@ from torch import nn
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
 from asyncfl_lite.algorithms.losses import cross_entropy
-from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.clients.training import Cohort
 from asyncfl_lite.models.compute import Answers, Descent, Minibatches, Optimiser
 from asyncfl_lite.models.stacked import Chain, keeps_bits
@@ -28,6 +27,7 @@ WARM = {"t_gen": 2, "freeze_rounds": 2, "synthesis_only_rounds": 4}
 MIXED = [
     {"algorithm": "fedbuff"},
     {"algorithm": "fedbuff", "seed": 1},
+    {"algorithm": "fedbuff", "faults": {"partial": 0.7}, "local_steps": None, "local_epochs": 2},
     {"algorithm": "fedasync", "client_lr": 0.05},
     {"algorithm": "fedecho", "settings": {"distill_samples": 50}},
     {"algorithm": "fedac", "server_lr": 0.01},
@@ -119,42 +119,8 @@ def test_a_run_can_be_looked_at_from_outside_while_it_waits():
     assert [result.summary for result in watched] == [result.summary for result in alone]
 
 
-def test_torchs_mode_of_one_run_is_not_the_others():
-    """A method that asks inside ``no_grad`` leaves other runs' gradients alone."""
-    quiet = Run(Config(**{**SMALL, **MIXED[3]}))
-    compute = quiet.algorithm.context.compute
-
-    @torch.no_grad()
-    def quietly(request):
-        found = compute(request)
-        assert not torch.is_grad_enabled()
-        return found
-
-    quiet.algorithm.context.compute = quietly
-    other = Run(Config(**{**SMALL, "algorithm": "fedrevive", "settings": WARM, "rounds": 10}))
-    results = finish_together([quiet, other])
-    assert [result.summary for result in results] == [run(result.config).summary for result in results]
-
-
-def test_alone_in_company_is_alone():
-    config = Config(**SMALL)
-    (only,) = run_many([config])
-    assert only.summary == run(config).summary
-
-
 def test_nothing_to_run():
     assert run_many([]) == []
-
-
-def test_time_is_shared_out(both):
-    assert all(result.timing["training_cpu_seconds"] > 0 for result, _ in both)
-    assert all(result.timing["cpu_seconds"] >= result.timing["training_cpu_seconds"] for result, _ in both)
-
-
-def test_a_trainer_that_takes_jobs_one_by_one_shares_with_nobody():
-    trainer = Trainer.__new__(Trainer)
-    trainer.cohort = False
-    assert trainer.shared is None
 
 
 class Silent(FedBuff):

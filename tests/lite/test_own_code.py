@@ -104,13 +104,6 @@ def test_a_model_that_works_in_place_changes_nobodys_data_and_computes_the_same(
     assert result.curve.drop(columns="loss").equals(expected.curve.drop(columns="loss"))
 
 
-def test_the_next_run_of_a_named_task_is_as_if_there_had_been_none(own):
-    whole, settings = run(DIGITS), {"task": "digits", "local_steps": 1, "local_epochs": None}
-    for make in (lambda: nn.ReLU(inplace=True), lambda: nn.Hardtanh(inplace=True)):
-        run(own(lambda make=make: nn.Sequential(make(), nn.Flatten(), nn.Linear(64, 10)), **settings))
-    assert run(DIGITS).summary == whole.summary
-
-
 @pytest.mark.parametrize("layer", [nn.ReLU, nn.LeakyReLU, nn.ELU, nn.SiLU])
 @pytest.mark.parametrize("method", ["fedbuff", "fedrevive"])
 def test_layers_in_place_give_the_bits_of_layers_out_of_place(own, layer, method):
@@ -146,18 +139,6 @@ def test_parameters_and_statistics_that_evaluation_changes_are_copies(own):
     curves = [run(own(Changes, rounds=4, eval_every=every), task=points()) for every in (1, 4)]
     assert torch.equal(curves[0].x, curves[1].x)
     assert torch.equal(curves[0].model().norm.running_mean, curves[1].model().norm.running_mean)
-
-
-def test_a_module_that_build_keeps_is_left_alone(own):
-    kept = Net(lambda x, _: x)
-    before = {name: value.clone() for name, value in kept.state_dict().items()}
-    other = {name: value + 1 for name, value in before.items()}
-    run(own(lambda: kept), task=points(), weights=other)
-    assert all(torch.equal(value, before[name]) for name, value in kept.state_dict().items())
-
-
-def doubled(*_):
-    return _[-1] * 2
 
 
 @pytest.mark.parametrize(
@@ -335,20 +316,6 @@ def test_a_callback_that_changes_a_tasks_data_is_told_and_the_next_run_is_sound(
     load_task(DIGITS.task_settings).test_inputs.zero_()  # outside of a run
     with pytest.warns(UserWarning, match="were changed in this process"):
         assert checksum(task_of(DIGITS)) == before
-
-
-@pytest.mark.parametrize("cohort", ["on", "off"])
-def test_an_augmentation_may_write_into_its_batch_or_return_a_view(cohort):
-    images, labels = torch.rand(24, 1, 4, 4), torch.arange(24) % 3
-    views = {
-        "writes": (lambda x, g: x.mul_(2), lambda x, g: x * 2),
-        "turns": (lambda x, g: x.transpose(2, 3), lambda x, g: x.transpose(2, 3).clone()),
-    }
-    for pair in views.values():
-        tasks = [Task.from_tensors(images, labels, images, labels, augment=augment) for augment in pair]
-        config = Config(**{**SMALL, "clients": 4}, model="mlp", vectorize=cohort)
-        one, other = (run(config, task=task) for task in tasks)
-        assert torch.equal(one.x, other.x) and torch.equal(tasks[0].inputs, images)
 
 
 # --- global random streams --------------------------------------------------------------------------------------------

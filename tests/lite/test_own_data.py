@@ -11,11 +11,11 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from asyncfl_lite import Config, Task, run, run_many, schedule
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, SimulationError
-from asyncfl_lite.runs.assembly import deal_out, load_task
-from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, prepared
-from asyncfl_lite.tasks.partitions import PARTITIONS, Partition
+from asyncfl_lite import Config, Task, run, schedule
+from asyncfl_lite.base.errors import ConfigError, DataError, SimulationError
+from asyncfl_lite.runs.assembly import deal_out
+from asyncfl_lite.simulator.delays import DELAYS, DelayLaw
+from asyncfl_lite.tasks.partitions import Partition
 
 SMALL = {"model": "mlp", "model_settings": {"hidden": (4,)}, "partition": "iid", "clients": 4, "concurrency": 2,
          "buffer_size": 2, "rounds": 2, "local_steps": 1, "local_epochs": None, "batch_size": 4}  # fmt: skip
@@ -55,19 +55,6 @@ def test_images_of_hugging_face(hugging, format):
     assert task.inputs[0, :, 0, 1].tolist() == pytest.approx([3 / 255, 4 / 255, 5 / 255])
     assert task.class_names == ("cat", "dog", "elk") and task.labels.tolist() == [0, 1, 2, 0, 1, 2]
     assert run(Config(**SMALL), task=task).summary["versions"] == 2
-
-
-def test_grey_images_of_hugging_face_and_columns_that_are_found(hugging):
-    data = pictures(hugging, "L")
-    task = Task.from_dataset(data, data)
-    assert task.inputs.shape == (6, 1, 4, 5) and float(task.inputs.max()) <= 1
-    palette = pictures(hugging, "P")
-    assert Task.from_dataset(palette, palette).inputs.shape == (6, 3, 4, 5)
-
-
-def test_a_class_that_does_not_occur_keeps_its_place(hugging):
-    data = pictures(hugging).select([0, 1])
-    assert Task.from_dataset(data, data).num_classes == 3
 
 
 @pytest.mark.parametrize("format", [None, "torch", "numpy", "pandas"])
@@ -140,15 +127,6 @@ def test_what_hugging_face_has_and_cannot_be_taken_is_one_line(hugging):
     )
 
 
-def test_rows_that_are_mappings_are_taken_from_anything():
-    rows = [{"image": np.full((1, 2, 2), i, np.float32), "target": i % 2, "more": None} for i in range(4)]
-    task = Task.from_dataset(rows, rows, inputs="image", labels="target")
-    assert task.inputs[3].unique().tolist() == [3.0] and task.labels.tolist() == [0, 1, 0, 1]
-    assert "inputs: must be one or several of the columns image, target, more, got 'picture'" in line(
-        lambda: Task.from_dataset(rows, rows, inputs="picture", labels="target")
-    )
-
-
 # --- tables and words ----------------------------------------------------------------------------
 
 
@@ -194,14 +172,6 @@ def test_labels_that_are_words_are_numbered_together():
     )
 
 
-@pytest.mark.parametrize("owners", [["west", "east"] * 3, np.array(["b", "a"] * 3), pd.Series(["y", "x"] * 3)])
-def test_owners_that_are_words_are_numbered(owners):
-    task = Task.from_tensors(X, Y, X, Y, owners=owners)
-    assert task.owners.tolist() == [1, 0] * 3
-    natural = Config(**{**SMALL, "partition": "natural", "clients": 2, "rounds": 1})
-    assert run(natural, task=task).clients["num_samples"].tolist() == [3, 3]
-
-
 @pytest.mark.parametrize(
     ("owners", "words"),
     [
@@ -219,15 +189,6 @@ def test_an_owner_that_is_missing_is_one_line(owners, words):
     assert words in line(lambda: Task.from_tensors(X, Y, X, Y, owners=owners))
 
 
-def test_owners_of_a_task_made_by_hand_are_checked_too():
-    natural = Config(**{**SMALL, "partition": "natural", "clients": 2})
-    by_hand = Task("mine", X, Y, X, Y, 3, owners=np.array([0.0, np.nan] * 3))
-    assert "owners: lacks 3 of 6" in line(lambda: run(natural, task=by_hand))
-    given = Config(**{**SMALL, "partition": "given", "clients": 2})
-    words = Task("mine", X, Y, X, Y, 3, owners=np.array(["a", "b"] * 3))
-    assert "0 to 1, got words" in line(lambda: run(given, task=words), ConfigError)
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -241,14 +202,6 @@ def test_owners_of_a_task_made_by_hand_are_checked_too():
 )
 def test_sparse_data_say_how_they_become_dense(make, words):
     assert words in line(make)
-
-
-def test_a_task_shows_its_sizes_and_not_its_numbers():
-    assert repr(Task.from_tensors(X, Y, X[:4], Y[:4], name="mine", num_classes=5)) == (
-        "Task('mine', 6 training and 4 test samples of (1, 4, 4) float32, 5 classes)"
-    )
-    made = load_task(Config(task="modmath").task_settings)
-    assert repr(made) == "GenerationTask('modmath', 2000 training and 400 test samples of (29,) int64, 50 classes)"
 
 
 GAP = torch.tensor([0, 1, 0, 1, 0, 1_000_000])
@@ -275,16 +228,6 @@ GAP = torch.tensor([0, 1, 0, 1, 0, 1_000_000])
 )  # fmt: skip
 def test_what_does_not_fit_says_what_to_write(given, words):
     assert words in line(lambda: Task.from_tensors(*given[:4], **(given[4] if len(given) > 4 else {})))
-
-
-def test_what_the_line_says_is_taken():
-    images = np.arange(6 * 5 * 5 * 3, dtype=np.uint8).reshape(6, 5, 5, 3)
-    message = line(lambda: Task.from_tensors(images, Y, images, Y))
-    written = eval(message.rpartition("write ")[2], {"torch": torch, "inputs": images})
-    assert Task.from_tensors(written, Y, written, Y).inputs.shape == (6, 3, 5, 5)
-    numbered = np.unique(GAP, return_inverse=True)[1]
-    assert Task.from_tensors(X, numbered, X, numbered).num_classes == 3
-    assert Task.from_tensors(X, GAP % 5, X, Y, num_classes=7).num_classes == 7
 
 
 def test_names_and_augmentation_reach_the_run():
@@ -350,13 +293,6 @@ def test_accuracy_by_client_is_that_of_the_final_model_on_its_samples(tmp_path):
     assert load_result(tmp_path).clients["name"].tolist() == ["north", "south", "far"]
 
 
-def test_a_run_on_other_data_has_no_accuracy_by_client():
-    task = Task.from_tensors(X, Y, X, Y)
-    result = run(Config(**SMALL), task=task)
-    assert result.clients.columns.tolist() == ["client", "num_samples", "category"]
-    assert "worst_client_accuracy" not in result.summary
-
-
 @pytest.mark.parametrize(
     ("clients", "test", "words"),
     [
@@ -389,14 +325,6 @@ def test_clients_data_are_not_dealt_out_anew(change):
     task = Task.from_clients(THREE)
     assert "partition: the data came with their clients, so it must be 'given' with clients=3, got" in line(
         lambda: run(Config(**{**GIVEN, **change}), task=task), ConfigError
-    )
-
-
-def test_a_client_that_gives_all_to_the_server_leaves_the_others_theirs():
-    parts = PARTITIONS.get("given")().split(np.zeros(4), 3, RNG(0), owners=np.array([0, 2, 2, 0]))
-    assert [part.tolist() for part in parts] == [[0, 3], [], [1, 2]]
-    assert "owners that are clients' numbers, 0 to 1, got 0 to 2" in line(
-        lambda: PARTITIONS.get("given")().split(np.zeros(4), 2, RNG(0), owners=np.array([0, 2, 2, 0])), ConfigError
     )
 
 
@@ -470,24 +398,6 @@ def test_a_duration_that_cannot_be_is_one_line(law, duration):
     assert found.startswith("delay: Told.draw must return a finite number, at least 0, got ") and "for client" in found
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"unit": None}, "delay: Mine must state its unit of time, such as unit = 's', got None"),
-        ({"unit": ""}, "delay: Mine must state its unit of time"),
-        ({"delays": [1.0, 2.0]}, "delay: Mine.prepare must return an object with draw(client, rng), got [1.0, 2.0]"),
-        ({"delays": Told(1.0, categories=["a"])}, "delay: Mine must have a category for each of 4 clients, got 1"),
-    ],
-)
-def test_a_law_that_lacks_something_is_one_line_before_anything_is_trained(law, more, words):
-    config = law(1.0, **more)
-    assert words in line(lambda: run(config), ConfigError)
-
-
-def test_a_law_of_another_kind_needs_a_unit_too():
-    assert "must state its unit" in line(lambda: prepared(Told(1.0), np.ones(2), RNG(0)), ConfigError)
-
-
 # --- the server's set, several runs, plain dicts -------------------------------------------------
 
 
@@ -504,32 +414,12 @@ def test_fedecho_takes_the_set_that_it_was_given():
         assert len(task.unlabelled_set("natural", 4, RNG(0))) == 4
 
 
-def test_several_runs_on_ones_own_data():
-    task = Task.from_tensors(X, Y, X, Y, name="mine")
-    config = Config(**SMALL)
-    together = run_many([config, {**SMALL, "seed": 1}], task=task)
-    alone = [run(config.with_seed(seed), task=task) for seed in (0, 1)]
-    assert [result.own_task for result in together] == ["mine", "mine"]
-    assert [a.updates.equals(b.updates) for a, b in zip(together, alone, strict=True)] == [True, True]
-
-
-def test_a_plain_dict_is_a_configuration():
-    task = Task.from_tensors(X, Y, X, Y)
-    assert run(SMALL, task=task).config == Config(**SMALL)
-    assert len(schedule({**SMALL, "task": "digits"}).updates) == 4
-
-
 @pytest.mark.parametrize("call", [run, schedule])
 @pytest.mark.parametrize("given", [None, "digits", 3, [SMALL]], ids=repr)
 def test_what_is_no_configuration_is_one_line(call, given):
     assert line(lambda: call(given), ConfigError).startswith(
         "config: must be a Config, or a dict of its settings, got "
     )
-
-
-@pytest.mark.parametrize("given", [SMALL, Config(**SMALL), None, [SMALL, None]], ids=lambda value: type(value).__name__)
-def test_what_is_no_list_of_configurations_is_one_line(given):
-    assert line(lambda: run_many(given), AsyncFLError).startswith("config")
 
 
 def test_a_class_that_is_only_tested_is_said_in_one_line():

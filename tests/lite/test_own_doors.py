@@ -121,14 +121,6 @@ def test_columns_are_taken_by_name(make):
     assert task.inputs[0].tolist() == pytest.approx([X[0, 0], X[0, 1] + 5])
 
 
-def test_columns_of_clients_and_of_unlabelled_inputs_are_taken_by_name():
-    swapped = INPUTS[["b", "a"]]
-    task = Task.from_clients([(INPUTS, Y), (swapped, Y, swapped, Y)], unlabelled=swapped)
-    assert torch.equal(task.inputs[:12], task.inputs[12:]) and torch.equal(task.inputs[:12], task.test_inputs)
-    drawn = task.unlabelled_set("own", 12, np.random.default_rng(0))
-    assert torch.equal(drawn.sort(0).values, task.test_inputs.sort(0).values)
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -151,22 +143,6 @@ def test_columns_of_clients_and_of_unlabelled_inputs_are_taken_by_name():
 )  # fmt: skip
 def test_columns_and_rows_that_differ_are_one_line(make, words):
     assert words in line(make)
-
-
-def test_one_column_of_numbers_is_taken_in_every_form():
-    one = [{"a": float(number), "label": number % 2} for number in range(4)]
-    for data in (one, pd.DataFrame(one), [{key: torch.tensor(value) for key, value in row.items()} for row in one]):
-        assert Task.from_dataset(data, data, inputs="a").inputs.tolist() == [[0.0], [1.0], [2.0], [3.0]]
-
-
-def test_columns_that_are_numbered_have_their_names():
-    table = TABLE.set_axis([0, 1, 2], axis=1)
-    whole = Task.from_dataset(table, table[[2, 1, 0]], labels=2)
-    assert torch.equal(whole.inputs, whole.test_inputs) and whole.input_shape == (2,)
-    assert torch.equal(Task.from_dataset(table, table, inputs=1, labels=2).inputs[:, 0], whole.inputs[:, 1])
-    assert "one of the columns 0, 1, 2, got '2'; write 2" in line(lambda: Task.from_dataset(table, table, labels="2"))
-    pairs = [{0: X[0], 1: 1}] * 3  # two keys are no pair
-    assert "must name one of the columns 0, 1, got None" in line(lambda: Task.from_dataset(pairs, pairs))
 
 
 # --- names of classes ----------------------------------------------------------------------------
@@ -245,17 +221,6 @@ def test_numbers_beside_names_are_said():
     assert renamed.class_names == ("Katze", "Hund", "Fuchs") and renamed.labels.tolist() == [0, 1, 2]
     assert "class_names: must differ from each other, got a, a, b" in line(
         lambda: Task.from_dataset(ALL, ALL, class_names=["a", "a", "b"])
-    )
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"cat": 1, "dog": 0}, {0: "cat", 1: "dog"}, {"cat", "dog"}, 2],
-    ids=["counted", "numbered", "set", "number"],
-)
-def test_class_names_without_an_order_are_one_line(given):
-    assert "class_names: must be a list of names, in the order of the classes, got" in line(
-        lambda: Task.from_tensors(X, Y % 2, X, Y % 2, class_names=given)
     )
 
 

@@ -12,14 +12,12 @@ from torch import nn
 from torch.func import vmap
 from torch.nn import functional
 
-from asyncfl_lite import Config, Run, Task, run, run_many
+from asyncfl_lite import Config, Run, Task, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.models.draws import Draws, Generators
-from asyncfl_lite.models.features import feature_statistics
-from asyncfl_lite.models.probe import check_copies, free_memory, takes_one, why_alone
-from asyncfl_lite.models.stacked import chain_of, stacked_forward
+from asyncfl_lite.models.probe import takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 
 SMALL = {"clients": 6, "concurrency": 4, "buffer_size": 2, "rounds": 3, "eval_every": 3, "client_lr": 0.1}
@@ -93,31 +91,6 @@ def test_dropout_is_the_same_each_time_one_by_one_and_as_a_cohort_and_in_lockste
     torch.testing.assert_close(alone.x, first.x, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("cohort", ["on", "off"])
-def test_dropout_has_the_bits_in_lockstep_that_it_has_alone(own, cohort, monkeypatch):
-    monkeypatch.setattr(
-        "asyncfl_lite.runs.assembly._loaded", lambda *_: points()
-    )  # lockstep takes no task of one's own
-    config = own(DROPOUTS["a layer of a chain"], vectorize=cohort)
-    configs = [config.with_seed(seed) for seed in range(3)]
-    for config, result in zip(configs, run_many(configs), strict=True):
-        assert torch.equal(result.x, run(config).x)
-
-
-def test_dropout_does_something_and_every_job_has_draws_of_its_own(own):
-    started = Run(own(lambda: layers(nn.ReLU(), nn.Dropout(0.5))), points())
-    plain = Run(own(lambda: layers(nn.ReLU(), nn.Dropout(0.0))), points())
-    assert started.trainer.draws and not plain.trainer.draws
-    assert not torch.allclose(started.finish().x, plain.finish().x)
-
-    def first_draw(client: int, number: int) -> float:
-        job = type("Job", (), {"client": client, "number": number, "share": 1.0, "start_version": 0})
-        return float(torch.rand(1, generator=started.trainer.plan(job).draws.own))
-
-    assert first_draw(1, 2) == first_draw(1, 2)
-    assert len({first_draw(client, number) for client in (0, 1) for number in (0, 1)}) == 4
-
-
 def test_a_share_of_p_is_dropped_and_the_rest_is_scaled():
     h = torch.ones(2, 50, 40)
     dropped = Draws([Generators.seeded((seed, 0), h.device) for seed in (1, 2)]).dropped(h, 0.25)
@@ -127,23 +100,6 @@ def test_a_share_of_p_is_dropped_and_the_rest_is_scaled():
     whole = Draws([Generators.seeded((1, 0), h.device)]).dropped(torch.ones(1, 30, 4, 5), 0.5, channels=True)
     assert torch.equal(whole.amin(-1), whole.amax(-1)) and len(whole.unique()) == 2
     assert not Draws([Generators.seeded((1, 0), h.device)]).dropped(h[:1], 1.0).any()
-
-
-def test_what_all_jobs_have_in_common_is_dropped_for_each_by_itself():
-    """A constant inside the model has no axis of jobs."""
-
-    class Constant(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.scale = nn.Parameter(torch.ones(3))
-
-        def forward(self, inputs):
-            return self.scale * functional.dropout(torch.ones(len(inputs), 3), 0.5, self.training)
-
-    model = VectorModel(Constant())
-    draws = Draws([Generators.seeded((seed, 0), torch.device("cpu")) for seed in (1, 2)], [20, 20], 20)
-    outputs = stacked_forward(model)(torch.ones(2, 3), torch.zeros(2, 20, 3), draws)
-    assert set(outputs.flatten().tolist()) == {0.0, 2.0} and not torch.equal(outputs[0], outputs[1])
 
 
 def test_other_random_layers_are_trained_one_by_one_with_the_same_bits_each_time(own):
@@ -199,19 +155,6 @@ def test_a_frozen_part_is_used_as_it_came():
     torch.testing.assert_close(model(x, inputs, buffers), expected)
     together = vmap(lambda row: model(row, inputs, train=True))(torch.stack([x, x]))
     torch.testing.assert_close(together[1], expected)
-
-
-def test_what_is_frozen_need_not_be_a_whole_part():
-    module = nn.Sequential(nn.Flatten(), nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 3))
-    module[1].bias.requires_grad_(False)
-    model = VectorModel(module)
-    assert model.num_parameters == 8 * 6 + 6 + 6 + 6 * 3 + 3 and model.num_buffers == 12
-    assert chain_of(model) is None and set(model.trained_modules()) == {"", "0", "1", "2", "3"}
-
-
-def test_features_are_those_of_layers_that_are_trained():
-    model = VectorModel(nn.Sequential(frozen_first(), nn.LayerNorm(3)))
-    assert feature_statistics(model, *(model.flatten()[0], torch.randn(9, 8))).shape == (2, 3)
 
 
 # --- models that are trained one by one -----------------------------------------------------------
@@ -304,14 +247,6 @@ def test_one_sample_goes_by_running_statistics_and_leaves_them():
     assert not torch.equal(buffers, before)
 
 
-def test_a_model_that_cannot_take_one_sample_at_all_is_a_line(own):
-    config = own(lambda: layers(nn.BatchNorm1d(6, track_running_stats=False)), batch_size=3)
-    with pytest.raises(
-        ConfigError, match="^model: 'own' cannot be trained on a minibatch of one sample, such as client 0's"
-    ):
-        Run(config, points())
-
-
 # --- mistakes -------------------------------------------------------------------------------------
 
 
@@ -362,30 +297,6 @@ def test_a_model_too_large_for_memory_is_said_before_it_is_made(monkeypatch):
     config = Config(**SMALL, partition="iid", model_settings={"hidden": [10**9]})
     with pytest.raises(ConfigError, match=r"'mlp' would make a tensor of shape \(1000000000, 8\), 32.0 GB; 1.0 GB of"):
         Run(config, points())
-
-
-def test_a_model_that_leaves_no_room_to_train_it_is_a_line(own, monkeypatch):
-    monkeypatch.setattr("asyncfl_lite.models.probe.free_memory", lambda: 10**8)
-    with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.2 GB at least, but 100.0 MB of"):
-        Run(own(lambda: nn.Bilinear(1, 3_000_000, 3, bias=False)), points())
-    with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.1 GB at least, but 100.0 MB of"):
-        check_copies("own", nn.Linear(1, 9_000_000, bias=False))  # which is made already
-    frozen = nn.Linear(1, 9_000_000, bias=False).requires_grad_(False)
-    assert free_memory() > 0
-    check_copies("own", nn.Sequential(frozen, nn.Linear(1, 1)))  # is not trained, so that there is one copy
-
-
-def test_a_model_of_many_layers_is_counted_before_it_fills_memory(own, monkeypatch):
-    made = []
-
-    def layer() -> nn.Module:
-        made.append(nn.Linear(1000, 1000))
-        return made[-1]
-
-    monkeypatch.setattr("asyncfl_lite.models.probe.free_memory", lambda: 8 * 10**7)
-    with pytest.raises(ConfigError, match=r"'own' has 40,040,000 parameters; .* needs 0.8 GB at least, but 80.0 MB of"):
-        Run(own(lambda: nn.Sequential(*(layer() for _ in range(40)))), points())
-    assert sum(part.weight.nbytes for part in made if not part.weight.is_meta) <= 10**7
 
 
 @pytest.mark.parametrize("name", MISTAKES)

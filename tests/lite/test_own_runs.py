@@ -49,11 +49,6 @@ def test_the_configuration_of_such_a_run_wants_the_data_again(saved, monkeypatch
     assert len(schedule(marked, task=own()).updates) == len(result.updates)
 
 
-def test_weights_to_start_from_do_not_make_it_forget(saved):
-    with pytest.raises(ConfigError, match=WORDS):
-        run(load_result(saved).config, weights=saved)
-
-
 def test_the_command_line_does_not_train_it_on_digits_either(saved, capsys):
     assert main(["run", "--config", str(saved)]) == 2
     told = capsys.readouterr().err

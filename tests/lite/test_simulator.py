@@ -107,23 +107,6 @@ def test_mean_staleness_identity(law, clients, in_flight, buffer, scheduling, ve
     assert staleness.mean() == pytest.approx(expected, abs=within)
 
 
-def test_fedechos_large_delay_over_500_versions():
-    """About 260 units of virtual time; long clients under 1% of arrivals and very stale."""
-    law = DELAYS.get("fedecho_large")()
-    shares, staleness, ends = [], [], []
-    for seed in range(4):
-        delays = law.prepare(np.full(50, 80), np.random.default_rng(seed))
-        simulation = simulate(Continuous(25, 5), delays, 50, rounds=500, seed=seed)
-        long = [a.staleness for a in simulation.arrivals if delays.categories[a.client] == "long"]
-        shares.append(len(long) / len(simulation.arrivals))
-        staleness += long
-        ends.append(simulation.clock)
-        assert simulation.most_versions_in_flight <= 25
-    assert 240 < np.mean(ends) < 280
-    assert 0.004 < np.mean(shares) < 0.01
-    assert 105 < np.mean(staleness) < 135
-
-
 @pytest.mark.parametrize("policy", list(SCHEDULING))
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
@@ -256,18 +239,6 @@ def test_when_every_update_is_refused_the_run_says_so():
         )  # fmt: skip
 
 
-def test_too_few_clients_is_one_line():
-    with pytest.raises(
-        SimulationError, match="^concurrency: 5 clients at a time were asked for, and only 3 have samples"
-    ):
-        simulate(Continuous(5, 1), Fixed(1), 3, rounds=1)
-
-
-def test_a_simulation_needs_an_end():
-    with pytest.raises(SimulationError, match="^rounds, horizon"):
-        simulate(Continuous(1, 1), Fixed(1), 3)
-
-
 def test_the_self_check_finds_a_client_dispatched_twice():
     class Greedy(type(Continuous(1))):
         def after_receive(self, simulation, client, changed):
@@ -275,21 +246,6 @@ def test_the_self_check_finds_a_client_dispatched_twice():
 
     with pytest.raises(SimulationError, match="was dispatched while it was training"):
         simulate(Greedy(2, 1), Fixed(1, 2), 2, rounds=10)
-
-
-def test_the_self_check_finds_too_many_in_flight():
-    class Eager(type(Continuous(1))):
-        def after_receive(self, simulation, client, changed):
-            simulation.dispatch_idle(2)
-
-    with pytest.raises(SimulationError, match="3 clients in flight, at most 2 allowed"):
-        simulate(Eager(2, 1), Fixed(1, 2, 3, 4), 4, rounds=10)
-
-
-@pytest.mark.parametrize("delay", [-1.0, math.nan])
-def test_the_self_check_finds_impossible_durations(delay):
-    with pytest.raises(SimulationError, match="client 0"):
-        simulate(Continuous(1, 1), Fixed(delay), 1, rounds=3)
 
 
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(0, 5))
@@ -318,11 +274,6 @@ def test_an_overcommitted_round_ends_with_the_first_reports_and_calls_the_rest_o
     assert [arrival.client for arrival in simulation.arrivals] == [0, 1, 2, 3] * 3
     assert [(client, ended) for client, _, _, ended, _ in simulation.ended] == [(4, 4), (5, 4), (4, 8), (5, 8)]
     assert sorted(simulation.idle.as_list()) == [0, 1, 2, 3]
-
-
-def test_a_round_invites_as_many_as_there_are():
-    simulation = simulate(Rounds(4, 4), Fixed(1, 2, 3, 4, 50), 5, rounds=2, selection=Inviting())
-    assert [client for client, *_ in simulation.ended] == [4]
 
 
 class Merging(Counting):

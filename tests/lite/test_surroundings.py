@@ -19,13 +19,12 @@ from asyncfl_lite import Algorithm, Config, Run, Task, Update, load_result, run,
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.base.devices import check_device, usual_torch
-from asyncfl_lite.base.errors import ConfigError, DataError, DivergedError
-from asyncfl_lite.models import MLP, MODELS, ModelSpec
+from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.runs.assembly import _loaded, load_task, schedule, task_of
 from asyncfl_lite.runs.store import checksum
 from asyncfl_lite.simulator.jobs import Midway
 from asyncfl_lite.simulator.server import ServerError
-from asyncfl_lite.testing import check_model
 
 TINY = Config(**{**SMALL, "task": "digits", "model_settings": {"hidden": (4,)}, "local_steps": 1, "local_epochs": None})
 
@@ -102,14 +101,6 @@ def test_the_surroundings_are_as_they_were_afterwards():
     with pytest.raises(ZeroDivisionError), set_to(torch.set_flush_denormal, True, False), usual_torch():
         assert torch.tensor(1e-39) * 1 != 0
         1 / 0  # noqa: B018 - an error inside
-
-
-def test_data_that_were_made_in_inference_mode_are_trained_on(own):
-    with torch.inference_mode():
-        task = points()
-    assert run(own(lambda: Net(lambda x, _: x.relu_())), task=task).summary["versions"] == 2
-    with torch.inference_mode():
-        assert check_model(MLP(hidden=(4,)), points())["several clients at once"] == ""
 
 
 @pytest.mark.parametrize("device", ["meta", "mkldnn", "xla", "privateuseone", "mtia", "cuda:99"])
@@ -218,19 +209,6 @@ def test_numbers_are_checked_as_the_model_sees_them(value, own):
     assert (
         method.receive(Update(0, torch.tensor([1.0, 0.0], dtype=torch.float64), 0)) and method.x.dtype == torch.float32
     )
-
-
-def test_first_weights_that_are_not_finite_are_no_matter_of_learning_rates(own):
-    net = Net(lambda x, _: x)
-    net.rest[1].bias.data[0] = torch.nan
-    with pytest.raises(ConfigError, match="^initial: the first weights of 'own' are not finite"):
-        Run(own(lambda: net), points())
-
-
-def test_the_advice_goes_with_the_reason():
-    method = type("Deaf", (FedBuff,), {"_fault": lambda self, update: "it hears nothing"})
-    with pytest.raises(DivergedError, match=r"were all refused \(it hears nothing\)$"):
-        ran(method)
 
 
 # --- what a user's method returns -------------------------------------------------------------------------------------

@@ -21,8 +21,6 @@ from asyncfl_lite.algorithms.synthesis import (
     target_loss,
     teacher_weights,
 )
-from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models import MLP
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.text import TextTransformer
 from asyncfl_lite.models.vectors import VectorModel
@@ -166,12 +164,6 @@ def test_losses_of_several_servers_side_by_side_are_those_of_each():
         torch.testing.assert_close(found[row], alone)
 
 
-def test_matching_features_give_a_finite_gradient():
-    same = torch.ones(1, 2, 3, requires_grad=True)
-    feature_loss([same], torch.ones(1, 2, 3), LABELS, torch.ones(1, 3)).backward()
-    assert torch.equal(same.grad, torch.zeros(1, 2, 3))
-
-
 # Pool
 
 
@@ -197,15 +189,6 @@ def test_what_is_drawn_has_a_label_of_the_teacher(labels, shares, seed):
     for row, share in zip(places, table, strict=True):
         allowed = {label for label in labels if share[label] > 0} or set(labels)
         assert set(pool.labels[row].tolist()) <= allowed
-
-
-def test_drawn_labels_follow_the_proportions_and_inputs_are_uniform():
-    pool = Pool(100)
-    pool.add(torch.zeros(8, 1), torch.tensor([0, 1, 1, 1, 1, 3, 3, 0]))
-    places = pool.draw(vector(0.2, 0.3, 0.4, 0.1)[None], 60_000, rng())[0]  # nothing has label 2
-    shares = torch.bincount(places, minlength=8) / 60_000
-    expected = torch.tensor([1 / 6, 1 / 8, 1 / 8, 1 / 8, 1 / 8, 1 / 12, 1 / 12, 1 / 6])
-    torch.testing.assert_close(shares, expected, rtol=0, atol=0.006)
 
 
 # Generators, prompts, meta-learning
@@ -263,21 +246,6 @@ def test_prompts_stand_before_the_snippets_embeddings():
     assert torch.equal(made[1, :2].flatten(), maker.initial())
     assert torch.equal(made[:, 2:], text)
     assert TEXT(x, made).shape == (3, 3)
-
-
-def test_random_snippets_and_seeds():
-    labels = torch.zeros(50, dtype=torch.int64)
-    (text,) = prompts().latents(labels, TEXT.flatten()[0], rng())
-    assert len(text.flatten(0, 1).unique(dim=0)) == 20  # every token occurs
-    assert not torch.equal(prompts(seed=1).initial(), prompts(seed=2).initial())
-
-
-def test_impossible_prompts_are_one_line():
-    with pytest.raises(ConfigError, match="^inputs: texts must have more than 6 tokens, the soft prompts, got 6"):
-        prompts(length=6)
-    images = VectorModel(MLP().build((6,), 3))
-    with pytest.raises(ConfigError, match="^model: made-up text needs a model with an embedding layer"):
-        SoftPrompts(InputSpec((6,), 3, vocabulary=20), images, 2, 0, images.flatten()[0])
 
 
 class Line:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from asyncfl_lite import Config, Task, results_table, run, run_many
-from asyncfl_lite.base.errors import ConfigError
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2, "partition": "iid"}
 
@@ -36,11 +35,3 @@ def test_own_data_and_a_reason_to_stop_have_their_places(results):
     table = results_table(iter([own, results[2]]))
     assert table["task"].tolist() == ["mine", "digits"] and table["stopped"].iloc[0] == "enough"
     assert len(results_table([])) == 0
-
-
-@pytest.mark.parametrize("given", [None, 3, [3], {"a": []}], ids=repr)
-def test_what_are_no_results_is_one_line(given, results):
-    for wrong in (given, results[0]):
-        with pytest.raises(ConfigError, match="^results: must be a list of results, got ") as caught:
-            results_table(wrong)
-        assert "\n" not in str(caught.value)

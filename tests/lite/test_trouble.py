@@ -12,16 +12,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from asyncfl_lite import Config, run, run_many
+from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
-from asyncfl_lite.base.errors import ConfigError, DataError, SimulationError
-from asyncfl_lite.cli import main
-from asyncfl_lite.plots import plot_gantt
+from asyncfl_lite.base.errors import DataError, SimulationError
 from asyncfl_lite.runs.assembly import schedule
-from asyncfl_lite.runs.config import GROUPS
-from asyncfl_lite.runs.results import load_result
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.runs.store import TABLES, write_record
 from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.faults import (
@@ -37,7 +32,7 @@ from asyncfl_lite.simulator.faults import (
 )
 from asyncfl_lite.simulator.faulty_simulation import FaultyClock, FaultySimulation
 from asyncfl_lite.simulator.jobs import Fate, Outcome
-from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous, Rounds
+from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous
 from asyncfl_lite.simulator.selection import SameClient
 from asyncfl_lite.simulator.simulation import Simulation
 from conftest import Fixed
@@ -113,48 +108,6 @@ def test_the_hash_is_that_without_it_unless_it_is_set():
     assert Config(**small).hash == Config(**small, faults={"dropout": 0}).hash
     others = {Config(**small, faults=faults).hash for faults in STRIKING.values()}
     assert len(others - {Config(**small).hash}) == len(STRIKING)
-
-
-def test_it_survives_a_file():
-    one = config(faults=EVERYTHING)
-    assert Config(**one.as_dict()) == one and Config(**one.as_dict()).hash == one.hash
-    assert "faults" in GROUPS
-
-
-BAD = [
-    ({"dropout": 1, "time_out": 3}, "faults.dropout: must be less than 1"),
-    ({"damage": 1}, "faults.damage: must be less than 1"),
-    ({"crash": 1.5}, "faults.crash: must be less than or equal to 1"),
-    ({"partial": -0.1}, "faults.partial: must be greater than or equal to 0"),
-    ({"late": 1}, "faults.late: must be greater than 1"),
-    ({"time_out": 0}, "faults.time_out: must be greater than 0"),
-    ({"dropout": 0.1}, "faults.time_out: must be given with dropout"),
-    ({"available": 3, "away": 1}, "faults.time_out: must be given with available and away"),
-    ({"trace": "there.csv"}, "faults.time_out: must be given with trace"),
-    ({"available": 3, "time_out": 3}, "faults.away: must be given with available"),
-    ({"away": 3, "time_out": 3}, "faults.available: must be given with away"),
-    ({"available": 3, "away": 3, "trace": "t.csv", "time_out": 3}, "faults.trace: must not be given with available"),
-    ({"drop_out": 0.1}, "faults: 'drop_out' is not known; did you mean 'dropout'?"),
-    ({"crash": "often"}, "faults.crash: must be a valid number"),
-    (0.1, "faults: must be a mapping of dropout, crash,"),
-]
-
-
-@pytest.mark.parametrize(("faults", "message"), BAD, ids=[str(bad) for bad, _ in BAD])
-def test_impossible_trouble_is_one_line(faults, message):
-    with pytest.raises(ConfigError) as caught:
-        Config(faults=faults)
-    assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
-
-
-def test_at_the_command_line(capsys, tmp_path):
-    options = [f"--{key.replace('_', '-')}={value}" for key, value in SMALL.items()]
-    given_trouble = ["--faults", "dropout=0.3", "--faults", "time_out=4"]
-    assert main(["run", *options, *given_trouble, "--buffer-size=2", f"--out={tmp_path}"]) == 0
-    assert "lost_jobs" in capsys.readouterr().out
-    assert load_result(tmp_path).config == config(faults=STRIKING["dropout"])
-    assert main(["run", "--faults", "dropout=2"]) == 2
-    assert capsys.readouterr().err.startswith("asyncfl-lite: faults.dropout: must be less than 1")
 
 
 # nothing changes where nothing strikes
@@ -330,14 +283,6 @@ def test_late_cut_short_and_second_arrivals():
     ]
     assert [row.staleness for row in simulation.arrivals][3] == 3
     assert simulation.received == 7 and simulation.algorithm.version == 7
-
-
-def test_a_second_arrival_is_known_by_its_number_alone():
-    simulation = clock("after_agg", Fixed(1), 1, {"time_out": 9}, horizon=3.0)
-    job = simulation.jobs[0]
-    again = type(job)(4.0, 99, 0, 1, 1, 1.0, None, outcome=Outcome(None))  # job 1 of client 0, unmarked
-    simulation._receive(again)
-    assert simulation.arrivals[-1].refused == DUPLICATE and simulation.in_flight == 1
 
 
 def test_damage_is_refused_by_the_method_and_named():
@@ -548,11 +493,6 @@ def test_every_method_goes_on_under_every_kind(algorithm, kind):
     assert result.updates["accepted"][result.updates["refused"].isna()].all()
 
 
-def test_oort_takes_the_lost_for_slow_and_goes_on():
-    result = run(config("fedavg", selection="oort", faults=EVERYTHING, clients=12))
-    assert result.summary["versions"] == 8 and result.summary["lost_jobs"] > 0
-
-
 @pytest.mark.parametrize("scheduling", list(SCHEDULING))
 def test_the_schedule_without_training_is_the_runs(scheduling):
     one = config(scheduling=scheduling, faults=EVERYTHING, server_time=0.2)
@@ -561,20 +501,6 @@ def test_the_schedule_without_training_is_the_runs(scheduling):
     pd.testing.assert_frame_equal(planned.updates[plan], result.updates[plan], check_exact=True)
     pd.testing.assert_frame_equal(planned.in_flight, result.in_flight, check_exact=True)
     assert result.summary["lost_jobs"] > 0
-
-
-@pytest.mark.parametrize("algorithm", ["fedbuff", "fedac", "fedasmu", "kuiper"])
-def test_partial_work_together_one_by_one_and_in_lockstep(algorithm):
-    changes = {"faults": {"partial": 0.7}, "local_steps": None, "local_epochs": 2, "rounds": 6}
-    together, alone = (config(algorithm, vectorize=cohort, **changes) for cohort in ("on", "off"))
-    many = run_many([together, together.with_seed(9)])[0]
-    results = [run(together), run(alone), many]
-    assert results[0].summary["partial_updates"] > 2
-    assert torch.equal(many.x, results[0].x)
-    for other in results[1:]:
-        torch.testing.assert_close(other.x, results[0].x, rtol=1e-3, atol=1e-4)
-        for loss in ("train_loss", "train_accuracy"):
-            np.testing.assert_allclose(other.updates[loss], results[0].updates[loss], rtol=1e-3, atol=1e-4)
 
 
 # results
@@ -589,35 +515,3 @@ def test_a_version_that_a_loss_completes_is_tested_and_told_once():
     assert result.curve["version"].tolist() == list(range(7))
     assert result.curve["time"].tolist() == [0, 5, 10, 15, 20, 25, 30]
     assert result.summary["lost_jobs"] == 6 and result.summary["client_updates"] == 6
-
-
-def test_results_are_saved_loaded_and_drawn(tmp_path):
-    result = run(config(faults=EVERYTHING, rounds=6))
-    result.save(tmp_path / "a")
-    loaded = load_result(tmp_path / "a")
-    for name in TABLES:
-        pd.testing.assert_frame_equal(getattr(result, name), getattr(loaded, name), check_dtype=False)
-    assert loaded.summary == result.summary
-    plot_gantt(result.updates, until=result.summary["virtual_time"], in_flight=result.in_flight)
-
-
-def test_results_of_before_have_no_such_columns_and_are_read(tmp_path):
-    import hashlib
-    import json
-
-    run(config(rounds=3)).save(tmp_path)
-    record = json.loads((tmp_path / "result.json").read_text())
-    for name, columns in (("updates", ["refused", "faults"]), ("in_flight", ["why"])):
-        table = pd.read_csv(tmp_path / f"{name}.csv").drop(columns=columns).to_csv(index=False)
-        (tmp_path / f"{name}.csv").write_text(table)
-        record["files"][f"{name}.csv"] = hashlib.sha256(table.encode()).hexdigest()
-    del record["config"]["faults"], record["meaning"]["faults"]
-    write_record(tmp_path / "result.json", record)
-    loaded = load_result(tmp_path)
-    assert loaded.config == config(rounds=3) and not loaded.outdated
-
-
-def test_rounds_take_nobody_twice():
-    policy = Rounds(2, 2)
-    policy.reported = [4]
-    assert policy.may_fill(3) and not policy.may_fill(4)

@@ -12,13 +12,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asyncfl_lite import Config, run
+from asyncfl_lite import Config
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.models.base import InputSpec, initial_model
-from asyncfl_lite.models.vectors import Frozen, VectorModel
+from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.video import ResNet3d
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.video import motion
 from asyncfl_lite.tasks.video import videos as decoding
 from asyncfl_lite.tasks.video.motion import MovingDigits
@@ -32,7 +31,6 @@ from asyncfl_lite.tasks.video.videos import (
 )
 
 RNG = np.random.default_rng
-SMALL = {"task": "movingdigits", "model": "resnet3d", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
 
 
 def film(path: Path, greys, width=40, height=30, codec="mpeg4") -> Path:
@@ -79,11 +77,6 @@ def test_frames_are_evenly_spaced_and_in_order(tmp_path, ending):
     clip = decode_clip(path, 4, 16)
     assert clip.shape == (3, 4, 16, 16) and clip.dtype == np.uint8
     np.testing.assert_allclose(clip.mean((0, 2, 3)), [20 + 10 * place for place in (2, 7, 12, 17)], atol=3)
-
-
-def test_a_short_video_shows_frames_several_times(tmp_path):
-    clip = decode_clip(film(tmp_path / "clip.avi", [40, 200]), 6, 16)
-    np.testing.assert_allclose(clip.mean((0, 2, 3)), [40] * 3 + [200] * 3, atol=3)
 
 
 def test_it_takes_the_middle_square_in_colour(tmp_path):
@@ -233,49 +226,6 @@ def test_clips_are_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypa
     assert len(decoded) == 11
 
 
-def test_many_unreadable_clips_get_few_warnings(tmp_path):
-    place = ucf(tmp_path)
-    rows = [f"YoYo/{number}.avi 2" for number in range(15)]
-    text(place / "ucfTrainTestlist/trainlist01.txt", "YoYo/v_YoYo_g09_c01.avi 2", *rows)
-    with pytest.warns(UserWarning) as told:
-        task = UCF101(folder=str(tmp_path), side=16, frames=2).load()
-    assert len(told) == 11 and "15 clips skipped in all; " in str(told[-1].message)
-    assert len(task.inputs) == 1 and "15 training" in task.source
-
-
-@pytest.mark.parametrize(
-    ("source", "change", "message"),
-    [
-        (HMDB51, lambda place: (place / "HMDB51").mkdir(), "^folder: looked in .* for <class>_test_split1.txt"),
-        (Kinetics, lambda place: (place / "k400").mkdir(), "^folder: looked in .* for train.csv"),
-        (
-            Kinetics,
-            lambda place: text(place / "k400/train.csv", "label,youtube_id,time_start,time_end", "x,y,z,1"),
-            "train.csv: time_start and time_end must be numbers",
-        ),
-        (
-            HMDB51,
-            lambda place: text(place / "HMDB51/wave_test_split1.txt", "c.avi 1", "d.avi 2"),
-            "none of the 1 clips for hmdb51-train can be read; see ",
-        ),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:.*skipped")
-def test_what_is_not_there_is_one_line(tmp_path, source, change, message):
-    pytest.importorskip("av", reason="PyAV is not installed")
-    change(tmp_path)
-    with pytest.raises(DataError, match=message) as error:
-        source(folder=str(tmp_path), side=16).load()
-    assert "\n" not in str(error.value)
-
-
-def test_a_cache_that_cannot_be_written_is_one_line(tmp_path):
-    ucf(tmp_path)
-    text(tmp_path / "file", "no folder")
-    with pytest.raises(DataError, match="^cache: .* cannot be written .*; name another folder in the setting `cache`"):
-        UCF101(folder=str(tmp_path), cache=str(tmp_path / "file"), side=16).load()
-
-
 @pytest.mark.filterwarnings("ignore:.*skipped")
 @pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
 def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, monkeypatch):
@@ -287,17 +237,6 @@ def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, monkeypatch):
     assert name == "natural" or not torch.equal(one, other)  # clips of one grey each are alike, zoomed or not
     monkeypatch.setattr(decoding, "replayed", lambda clips, count, rng: clips[:count])
     assert torch.equal(task.unlabelled_set("natural", 2, RNG(0)), task.inputs[:2])  # of training clips
-
-
-@pytest.mark.filterwarnings("ignore:.*skipped")
-def test_a_run_on_video_files(tmp_path):
-    ucf(tmp_path)
-    given = {"folder": str(tmp_path), "side": 16, "frames": 4}
-    config = Config(task="ucf101", preset="ours", task_settings=given, model="resnet3d", model_settings={"blocks": (1,)}, clients=2,
-                    concurrency=1, buffer_size=1, rounds=2, partition="iid", batch_size=2)  # fmt: skip
-    result = run(config)
-    assert result.summary["client_updates"] == 2 and torch.isfinite(result.x).all()
-    assert result.x.dtype == torch.float32
 
 
 # moving digits
@@ -382,28 +321,6 @@ def test_digits_that_the_seed_splits_are_in_one_part_only(classes):
     assert all(a != b for a, b in zip(shown[0], shown[3], strict=True))
 
 
-@pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
-def test_unlabelled_moving_things(name):
-    task = MovingDigits(clips=40, test_clips=40).load()
-    one, again, other = (task.unlabelled_set(name, 50, RNG(seed)) for seed in (0, 0, 1))
-    assert one.shape == (50, 1, 8, 16, 16) and one.dtype == torch.float32
-    assert torch.equal(one, again) and not torch.equal(one, other)
-    lit = one > one.min() + 0.5
-    assert lit.flatten(1).any(1).float().mean() > 0.9
-    assert (lit[:, :, 0] != lit[:, :, -1]).flatten(1).any(1).float().mean() > 0.9  # they move
-
-
-def test_replayed_clips_zoom_mirror_and_turn_back():
-    ramp = torch.arange(20.0).expand(4, 20, 20) + 100 * torch.arange(4.0)[:, None, None]  # grows right and in time
-    made = motion.replayed(ramp.expand(1, 1, 4, 20, 20), 400, RNG(0))
-    assert made.shape == (400, 1, 4, 20, 20) and made.min() >= 0 and made.max() < 319.01
-    mirrored = made[:, 0, 0, 0, 0] > made[:, 0, 0, 0, -1]
-    backwards = made[:, 0, 0, 0, 0] > made[:, 0, -1, 0, 0]
-    assert abs(mirrored.float().mean() - 0.5) < 0.08 and abs(backwards.float().mean() - 0.25) < 0.08
-    spans = (made[:, 0, 0, 0, 0] - made[:, 0, 0, 0, -1]).abs()
-    assert spans.min() >= 0.6 * 20 - 2 and spans.max() <= 19 and spans.std() > 1
-
-
 # models
 
 
@@ -417,21 +334,6 @@ def test_it_is_torchvisions_network():
     clips = torch.randn(1, 3, 4, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         assert torch.equal(mine(clips), theirs(clips))
-
-
-def layers(module: torch.nn.Module) -> int:
-    kinds = torch.nn.Conv3d | torch.nn.Linear
-    return sum(isinstance(layer, kinds) and "downsample" not in name for name, layer in module.named_modules())
-
-
-@pytest.mark.parametrize("depth", [18, 26, 34])
-def test_depths_and_relatives(depth):
-    spec = ResNet3d(width=2, blocks=f"resnet{depth}", norm="batch", trainable="last")
-    assert layers(spec.whole.build((3, 8, 32, 32), 5)) == depth
-    assert ResNet3d(**spec.model_dump()) == spec
-    assert sum(spec.larger(2).blocks) == 2 * sum(spec.blocks)
-    assert (spec.larger(2).trainable, spec.larger(2).width, spec.larger(2).norm) == ("all", 2, "batch")
-    assert ResNet3d(blocks="resnet18").larger(1.5).blocks == ResNet3d(blocks="resnet26").blocks
 
 
 def test_sizes_and_outputs():
@@ -468,30 +370,6 @@ def test_of_a_frozen_network_only_the_last_layer_is_in_the_vector(norm):
         module.load_state_dict({"fc.weight": module.fc.weight, "fc.bias": module.fc.bias})
 
 
-def test_gradients_go_through_frozen_parts_to_the_inputs():
-    part = Frozen(torch.nn.Linear(3, 2))
-    inputs = torch.randn(4, 3, requires_grad=True)
-    part(inputs).sum().backward()
-    assert inputs.grad.abs().sum() > 0 and not list(part.parameters()) and not part.train()._held[0].training
-
-
-def test_runs_with_the_last_layer_alone_send_the_last_layer_alone():
-    config = Config(**SMALL, task_settings={"clips": 200, "test_clips": 40}, model_settings={"trainable": "last"})
-    started = Run(config)
-    before = {name: value.clone() for name, value in started.model._module.state_dict().items()}
-    result = started.finish()
-    assert result.summary["parameters"] == 32 * 40 + 40 == len(result.x)
-    after = started.model._module.state_dict()
-    assert all(torch.equal(after[name], value) for name, value in before.items())
-
-
-def test_cohorts_compute_what_training_one_by_one_does():
-    given = {**SMALL, "task_settings": {"clips": 160, "test_clips": 40}, "model_settings": {"blocks": (1,), "width": 4}}
-    one, together = (run(Config(**given, vectorize=choice)) for choice in ("off", "on"))
-    assert together.summary["training"] == "cohort"
-    torch.testing.assert_close(one.x, together.x, rtol=1e-3, atol=1e-5)
-
-
 # KUIPER's pipeline
 
 
@@ -522,25 +400,3 @@ def test_the_whole_pipeline():
     assert sum(map(len, taught.parts)) == 480  # clients keep all of theirs
     ends = [one.finish().curve["accuracy"].iloc[-1] for one in (taught, random)]
     assert ends[0] > ends[1] + 0.02 and ends[0] > 0.05  # chance is 0.025
-
-
-def test_the_last_layer_alone_after_the_chain():
-    """What clients get frozen is what the chain trained."""
-    settings = {"task": "movingdigits", "task_settings": {"classes": "teachers", "clips": 80}, "epochs": 1}
-    given = {**SMALL, "task_settings": {"clips": 80, "test_clips": 40}, "initial": "teacher_chain"}
-    given["initial_settings"] = settings
-    whole, last = (Run(Config(**given, model_settings={"trainable": part})) for part in ("all", "last"))
-    assert last.model.num_parameters == 32 * 40 + 40
-    one, other = (started.model._module.state_dict() for started in (whole, last))
-    assert list(one) == list(other) and all(torch.equal(one[name], other[name]) for name in one)
-
-
-def test_frames_are_evenly_spaced_and_the_rest_is_the_same_task():
-    settings = {"clips": 80, "test_clips": 40}
-    whole = TASKS.get("movingdigits")(**settings).load()
-    for frames, places in ((8, list(range(8))), (4, [1, 3, 5, 7]), (2, [2, 6]), (1, [4])):
-        seen = TASKS.get("movingdigits_frames")(frames=frames, **settings).load()
-        assert torch.equal(seen.inputs, whole.inputs[:, :, places])
-        assert torch.equal(seen.test_inputs, whole.test_inputs[:, :, places])
-        assert torch.equal(seen.labels, whole.labels)
-        assert seen.unlabelled["synthetic"](3, np.random.default_rng(0)).shape == (3, *seen.input_shape)

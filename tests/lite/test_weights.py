@@ -12,7 +12,7 @@ from test_own_models import SMALL, frozen_first, layers, own, points  # noqa: F4
 from torch import nn
 
 from asyncfl_lite import Config, Run, load_result, run
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
+from asyncfl_lite.base.errors import ConfigError, DataError, ResultError
 from asyncfl_lite.models.weights import fill
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.store import write_record
@@ -227,37 +227,3 @@ def test_files_that_are_no_weights_are_a_line(tmp_path):
         with pytest.raises(DataError, match=line) as raised:
             Run(CONFIG, points(), weights=path)
         assert str(path) in str(raised.value) and "weights_only" not in str(raised.value)
-
-
-def test_initial_weights_are_given_once(tmp_path):
-    config = Config(**{**CONFIG.as_dict(), "initial": "weights"})
-    with pytest.raises(
-        ConfigError,
-        match=r"file: must be given, such as file=run.pt; in Python run\(config, weights=…\) takes them$",
-    ):
-        Run(config, points())
-    named = Config(**{**CONFIG.as_dict(), "initial": "weights", "initial_settings": {"file": "w.pt"}})
-    with pytest.raises(ConfigError, match="^weights: the configuration starts from 'weights' already"):
-        Run(named, points(), weights={})
-    with pytest.raises(AsyncFLError, match="^weights: must be a state dict, names and tensors, got int$"):
-        Run(CONFIG, points(), weights=3)
-
-
-def test_layers_of_another_kind_do_not_fit():
-    with pytest.raises(ConfigError, match="do not fit the model"):
-        Run(CONFIG, points(), weights=layers(nn.BatchNorm1d(6)))
-
-
-@pytest.mark.parametrize("wrap", [nn.DataParallel, lambda module: nn.ModuleDict({"_orig_mod": module})])
-def test_a_prefix_before_every_name_is_said(wrap):
-    """As DataParallel and torch.compile leave them."""
-    state = wrap(layers()).state_dict()
-    prefix = next(iter(state)).split(".")[0] + "."
-    with pytest.raises(ConfigError) as said:
-        fill(layers(), state, "run(…, weights)")
-    expected = f"every name begins with {prefix!r}: write {{name.removeprefix({prefix!r}): value for name, value in …}}"
-    assert str(said.value).endswith(f"; {expected}")
-    fill(layers(), {name.removeprefix(prefix): value for name, value in state.items()}, "run(…, weights)")
-    with pytest.raises(ConfigError) as other:
-        fill(layers(), {f"other.{name}": value for name, value in nn.Linear(2, 2).state_dict().items()}, "a file")
-    assert "every name" not in str(other.value)

@@ -58,16 +58,6 @@ def test_a_family_is_a_cell_for_every_combination(tmp_path):
     )
 
 
-def test_a_value_that_other_tiers_lack_has_no_cells_there(tmp_path):
-    write(tmp_path, {"p/{delay}/{method}": FAMILY})
-    assert [cell.name for cell in expand_grid(tmp_path / "laptop.yaml")] == ["p/large/fedbuff", "p/large/fedecho"]
-
-
-def test_what_is_ours_goes_with_the_cell(tmp_path):
-    write(tmp_path, {"p/{delay}/{method}": {**FAMILY, "ours": {"clip": "1, the paper prints none"}}})
-    assert expand_grid(tmp_path / "laptop.yaml")[0].ours == {"clip": "1, the paper prints none"}
-
-
 def test_a_cell_may_have_seeds_of_its_own(tmp_path):
     write(tmp_path, {"p/{delay}/{method}": {**FAMILY, "seeds": {"smoke": [4]}}})
     cells = expand_grid(tmp_path / "smoke.yaml")
@@ -99,12 +89,6 @@ def test_a_look_may_leave_out_the_column_as_printed():
     assert seeds["fedecho/table7/kl-only"] == 32 and seeds["fedecho/table7/kl-only@server-rate"] == 10
 
 
-def test_a_paper_s_tier_may_have_fewer_columns_than_the_tier():
-    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/league.yaml")
-    papers = {cell.name.split("/")[0] for cell in cells if cell.column == "printed"}
-    assert papers == {"league"} and any(cell.name.startswith("questions/") for cell in cells)
-
-
 def test_fedechos_table_5_has_one_seed_as_printed():
     cells = expand_grid(ROOT / "asyncfl_reproduction/cells/paper.yaml", only="fedecho/table5/*")
     assert len(cells) == 5 and {cell.seeds for cell in cells} == {(0,)}
@@ -112,12 +96,6 @@ def test_fedechos_table_5_has_one_seed_as_printed():
         len(cell.seeds) == 3
         for cell in expand_grid(ROOT / "asyncfl_reproduction/cells/paper.yaml", only="fedecho/table2/*")
     )
-
-
-def test_combinations_are_left_out(tmp_path):
-    write(tmp_path, {"p/{delay}/{method}": {**FAMILY, "without": [{"delay": "mild", "method": ["fedbuff", "x"]}]}})
-    names = [cell.name for cell in expand_grid(tmp_path / "smoke.yaml")]
-    assert names == ["p/large/fedbuff", "p/large/fedecho", "p/mild/fedecho"]
 
 
 def test_a_part_of_a_tier_has_a_file_of_its_own(tmp_path):

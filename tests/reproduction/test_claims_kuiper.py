@@ -15,7 +15,6 @@ from asyncfl_reproduction.claims.kuiper import (
     KUIPER,
     METHODS,
     below,
-    sooner_in_order,
     unimodal,
     unmoved,
 )
@@ -229,9 +228,6 @@ def test_every_claim_of_trained_cells_has_made_up_worlds():
     assert set(WORLDS) == set(CHECKS) - set(NEED_NO_RUN) - {"KU-T4-a"}
 
 
-WHOLE = {"KU-F3-a", "KU-F3-d", "KU-F6-c", "KU-F12-a", "KU-F12-b", "KU-F14b-a", "KU-F14a-a", "KU-F16-a", "KU-F2-c",
-         "KU-F4-d", "KU-F7-c", "KU-F8-b", "KU-F9-a"}  # fmt: skip
-"""Claims all of whose comparisons are in their world."""
 REFUTED = {"KU-F3-a": FAILS, "KU-F9-b": FAILS}
 """How claims come out that are not reversed in their changed world."""
 
@@ -241,17 +237,6 @@ def test_a_claim_holds_and_is_refuted_with_the_numbers(name):
     holding, change = WORLDS[name]
     assert CHECKS[name](world(**holding)).verdict == HOLDS
     assert CHECKS[name](world(**{**holding, **change})).verdict == REFUTED.get(name, REVERSED)
-
-
-def test_half_of_a_claim_is_not_the_claim():
-    still = CHECKS["KU-F9-c"](world(**{"fig9c/bias0.8/beta0": (0, 1)}))
-    assert still.verdict == NOT_RUN and still.detail.startswith("no curve was run; ")
-
-
-def test_what_was_left_out_of_an_order_is_counted():
-    text = CHECKS["KU-T3-a"](world(**STARTS)).detail
-    assert text.startswith("1 of 3 parts run: 1 holds")
-    assert CHECKS["KU-F9-a"](world(**{**F9, "fig9a/bias0.8/no-burst": 50})).verdict == EQUIVALENT
 
 
 def test_comparisons_are_undecided_within_the_spread_and_without_seeds():
@@ -277,12 +262,6 @@ def test_comparisons_are_undecided_within_the_spread_and_without_seeds():
 def test_unimodal_is_a_rise_and_a_fall_without_a_valley(points, verdict):
     cells = {f"beta{index}": value for index, value in enumerate(points)}
     assert unimodal(world(**cells), [f"kuiper/{name}" for name in cells]).verdict == verdict
-
-
-def test_a_target_is_one_that_all_compared_runs_reach():
-    finding = sooner_in_order(world(a=(50, 5), b=(40, 9)), ["kuiper/a", "kuiper/b"])
-    assert finding.verdict == HOLDS
-    assert "time to 34.8%" in finding.detail  # 87% of 40
 
 
 def test_a_tiers_own_cell_counts_before_another_figures_though_only_that_was_run():

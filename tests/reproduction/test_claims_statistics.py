@@ -12,8 +12,6 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from asyncfl_reproduction.statistics import (
     EQUAL_POINTS,
-    ERROR_LEVEL,
-    LOOKS,
     Contrast,
     benjamini_hochberg,
     contrast,
@@ -21,8 +19,6 @@ from asyncfl_reproduction.statistics import (
     judge,
     level_at,
     log_ratios,
-    scaled,
-    simulated_error_rates,
     within_a_claim,
 )
 from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, OPEN, REVERSED
@@ -50,10 +46,6 @@ def test_numbers_are_those_of_the_libraries(seeds, level):
     assert (found.seeds, found.mean) == (seeds, pytest.approx(0.004))
     assert contrast(d, "", 0.001).p == pytest.approx(stats.ttest_1samp(d, 0.001).pvalue)  # against the margin
     assert contrast(d, "", 0.03).p == pytest.approx(found.p)  # between 0 and it: against 0
-
-
-def test_the_looks_spend_five_percent():
-    assert sum(LOOKS.values()) == pytest.approx(ERROR_LEVEL)
 
 
 @pytest.mark.parametrize(
@@ -88,23 +80,6 @@ def test_the_verdict_is_read_off_the_interval():
     assert judge(-math.inf, -0.01, False) == REVERSED and judge(0.01, math.inf, False, 0.05) == OPEN
     assert judge(-0.02, 0.04, False, 0.05) == FAILS and judge(-0.02, 0.04, False, 0.03) == OPEN
     assert judge(-0.02, 0.04, False, -0.01) == OPEN
-
-
-def test_odd_input_decides_nothing_by_accident():
-    for few in ([], [0.5], [0.5, 0.5], [0.5, 0.4, math.nan]):
-        found = contrast(np.array(few), "")
-        assert found.verdict == OPEN and found.p == 1 and (found.low, found.high) == (-math.inf, math.inf)
-    assert contrast(np.array([math.inf, 1.0, 2.0, 3.0]), "").verdict == OPEN
-    some = contrast(np.array([*differences(0.1, 0.01, 9), math.nan]), "")
-    assert (some.seeds, some.level) == (9, 0.95)
-
-
-@pytest.mark.parametrize(("seeds", "verdict"), [(3, OPEN), (5, OPEN), (6, HOLDS), (10, HOLDS), (32, HOLDS)])
-def test_equal_differences_are_judged_by_their_number(seeds, verdict):
-    found = contrast(np.full(seeds, 0.3) + 1e-16 * np.arange(seeds), "")
-    assert found.verdict == verdict and found.p == pytest.approx(0.5 ** (seeds - 1))
-    assert contrast(np.full(seeds, -0.3), "").verdict == {HOLDS: REVERSED}.get(verdict, verdict)
-    assert contrast(np.zeros(10), "").verdict == EQUIVALENT and contrast(np.zeros(3), "").verdict == OPEN
 
 
 def test_log_ratios_of_censored_times_are_never_further_from_zero_than_the_truth():
@@ -166,21 +141,3 @@ def test_a_parts_p_is_corrected_only_where_it_refutes():
     found = within_a_claim(parts(*[0.05] * 3, -0.0125))
     alone = parts(-0.0125)[0].scaled
     assert found[-1] == (OPEN, pytest.approx(4 * alone)) and found[0][1] == parts(0.05)[0].scaled
-
-
-def test_scaled_p_values_have_one_bar():
-    assert [scaled(0.01, n) for n in (3, 10, 16, 32)] == pytest.approx([0.01, 0.05, 0.01 / 0.3, 0.02])
-    assert scaled(0.5, 10) == 1
-
-
-def test_simulated_error_rates():
-    """The old rule's 29 % with three seeds and its one half of a difference of one deviation; ours at most 5 %."""
-    table = simulated_error_rates()
-    old, ours = table[table["rule"] == "one pooled deviation"].set_index("seeds"), table.iloc[-1]
-    assert old.loc[3, "false_alarms"] == pytest.approx(0.29, abs=0.015)
-    assert old.loc[[3, 10, 32], "power"].between(0.48, 0.55).all()
-    assert ours["false_alarms"] <= ERROR_LEVEL and ours["power"] > 0.93
-    assert table.loc[table["rule"] == "first look", "false_alarms"].item() == pytest.approx(0.01, abs=0.003)
-    paired = simulated_error_rates(correlation=0.5).iloc[-2:].set_index("rule")["power"]
-    assert paired["first look"] == pytest.approx(0.5, abs=0.03) and paired.iloc[-1] > 0.99
-    assert simulated_error_rates(trials=50, seed=1).equals(simulated_error_rates(trials=50, seed=1))

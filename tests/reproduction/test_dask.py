@@ -18,7 +18,7 @@ import psutil
 import pytest
 from sockets import listening
 
-from asyncfl_lite.base.errors import ConfigError, SimulationError
+from asyncfl_lite.base.errors import SimulationError
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, connected, outcomes
 
@@ -175,19 +175,3 @@ def test_a_lost_scheduler_is_one_line_with_the_whole_advice(grid, cluster, tmp_p
     advice = "is gone, and its workers end with it; start a scheduler and workers again, and the same command continues"
     assert str(caught.value) == f"scheduler: {address} {advice}"
     assert capfd.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [("tcp://127.0.0.1:9", "nothing answers at 'tcp://127.0.0.1:9'"), ("here", "must be tcp://HOST:PORT, got 'here'")],
-)
-def test_a_scheduler_that_is_not_there_is_one_line(address, message):
-    with pytest.raises(ConfigError, match=message) as caught, connected(address):
-        pass
-    assert "\n" not in str(caught.value)
-
-
-def test_a_scheduler_without_workers_is_one_line(cluster, monkeypatch):
-    monkeypatch.setattr("asyncfl_reproduction.grid.workers.SCHEDULER_SECONDS", 1)
-    with pytest.raises(ConfigError, match="has no worker after 1 s"), connected(cluster[0]):
-        pass

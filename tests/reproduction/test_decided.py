@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 from pathlib import Path
@@ -73,17 +72,3 @@ def test_claims_have_the_recorded_verdict_beside_them():
            "ours": "open", "detail": "+1.0", RECORDED: "reversed"}  # fmt: skip
     told = claims_shown(pd.DataFrame([row]), {})
     assert re.search(rf">{RECORDED}<.*>open<?.*>reversed<", told, re.S)
-
-
-def test_without_a_kept_table_the_page_only_says_what_to_open_next(tmp_path, shown):
-    Page(CELLS / "smoke.yaml", tmp_path / "runs").in_a_minute()
-    assert "Open next" in shown() and RECORDED not in shown()
-
-
-def test_the_laptop_tiers_own_report_does_not_repeat_itself(tmp_path):
-    kept = kept_with(tmp_path, "equivalent")
-    for tier, rows in (("laptop", 0), ("other", 2)):  # small ones, by these names
-        tiers = {tier: {"about": "small", "seeds": [0], "settings": {}}}
-        (tmp_path / "p.yaml").write_text(json.dumps({"paper": "p", "tiers": tiers, "cells": {"p/a": {}}}))
-        (tmp_path / "t.yaml").write_text(f"{{tier: {tier}, papers: [p.yaml]}}")
-        assert len(Page(tmp_path / "t.yaml", tmp_path / "runs", kept).decided) == rows

@@ -69,18 +69,6 @@ def test_every_damage_is_one_line(tmp_path, made, changed, read):
         assert "\n" not in str(caught.value)
 
 
-def test_damage_that_has_a_right_digest_is_one_line_or_a_table(tmp_path):
-    """As in a file that was damaged before it was accepted; pyarrow raises errors of many kinds."""
-    path = parquet(tmp_path)
-    for content in damaged(path.read_bytes(), seed=2):
-        before, mark, rest = content.rpartition(DIGEST)
-        path.write_bytes(before + mark + _digest(content) + rest[64:])
-        try:
-            read_table(path)
-        except ResultError as error:
-            assert "\n" not in str(error) and path.name in str(error)
-
-
 def test_a_record_without_a_digest_is_refused_until_it_is_accepted(tmp_path, capsys):
     """As an earlier version wrote it."""
     old, csv, none = tmp_path / "runs.parquet", tmp_path / "table.csv", tmp_path / "none.parquet"

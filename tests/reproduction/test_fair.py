@@ -96,11 +96,6 @@ def test_every_difference_is_what_was_recorded(row):
     assert row[1:-1] == [difference(*cells, column) for column in columns_of(row)]
 
 
-def test_the_page_tells_all_of_fedechos_places():
-    whole = [row[-1].split("/")[0].strip("`") for row in ROWS if len(row) == 5]
-    assert whole == ["fedecho"] * 12 + ["fedrevive"] * 10
-
-
 @pytest.mark.parametrize("which", [0, 1])
 def test_sentences_count_the_rows(which):
     said = " ".join(sentences(PAGE)[which][-1].split())

@@ -30,7 +30,6 @@ from asyncfl_course.explore import (
     staleness_figure,
 )
 from asyncfl_lite import Config, plots, run
-from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
@@ -83,21 +82,6 @@ def time_machine():
     equal = {"delay": "constant", "clients": 10, "concurrency": 10, "buffer_size": 5, "rounds": 6}
     result = run(Config(task="digits", **equal))
     return moment_figure(result, result.updates["arrived_at"].max())
-
-
-def curves(*names):
-    tables = {name: pd.DataFrame({"time": [0.0, 1.0], "accuracy": [0.1, 0.9]}) for name in names}
-    axes = plots.plot_curves(tables)
-    plt.close(axes.figure)
-    return axes
-
-
-def test_curves_that_are_no_methods_have_colours_of_their_own():
-    names = ("buffer 1", "buffer 5", "buffer 20", "fedecho")
-    shades = [line.get_color() for line in curves(*names).get_lines()]
-    assert len(set(shades)) == 4 and shades[0] == plots.NEUTRAL and shades[3] == plots.colour("fedecho")
-    assert not set(shades[:3]) & {ALGORITHMS.get(name).about.colour for name in ALGORITHMS}
-    assert not set(plots.OTHERS) & {ALGORITHMS.get(name).about.colour for name in ALGORITHMS}
 
 
 @pytest.mark.parametrize("make", [distillation_figure, staleness_figure, schedules, gallery, time_machine])

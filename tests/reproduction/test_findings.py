@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -12,17 +11,16 @@ import pandas as pd
 import pytest
 
 from asyncfl_course import lessons
-from asyncfl_lite import plots
 from asyncfl_reproduction import home
 from asyncfl_reproduction.claims import KINDS, VERDICTS
 from asyncfl_reproduction.grid.cells import SERVER_RATE
-from asyncfl_reproduction.grid.columns import FIXED, PLAIN, RATE_1, TUNED, untuned
+from asyncfl_reproduction.grid.columns import FIXED, PLAIN, TUNED, untuned
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report import Recorded
 from asyncfl_reproduction.statistics import contrast
-from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, OPEN, REVERSED, counted
+from asyncfl_reproduction.verdicts import counted
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/differences.md").read_text()
@@ -210,22 +208,6 @@ def test_the_course_of_leads_is_what_was_recorded():
     assert course() == OF_COURSE
 
 
-def test_a_table_calls_its_columns_what_they_are():
-    """By the papers of its cells; in the first table rows of FedRevive have a mark."""
-    seen = 0
-    for text in (PAGE, FINDINGS):
-        for head, cells in re.findall(
-            r"^\| (?:difference|lead).* \| paper \| (?:plain [^|]+\| )?([^|]+) \| tuned \|.*\n.*\n((?:\|.*\n)+)",
-            text,
-            re.M,
-        ):
-            for row in cells.splitlines():
-                seen += 1
-                (paper,) = {cell.split("/")[0] for cell in re.findall("`([^`]+)`", row)}
-                assert head == (RATE_1 if " †" in row else untuned(paper)) and (" †" in row) <= (paper == "fedrevive")
-    assert seen == len([*LEADS, *OF_FEDECHO, *ABLATIONS, *OF_PAIRS, *OF_KUIPER, *OF_FEDADT, *OF_FEDREVIVE, *OF_LEAGUE])
-
-
 def test_numbers_in_the_text_stand_in_its_tables():
     prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
     shown = {part for table in tables(PAGE) for row in table for cell in row for part in re.findall(r"\d+\.\d", cell)}
@@ -353,41 +335,3 @@ def test_what_the_readme_says_stands_in_the_findings():
     cells = "fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff"
     late = noted(f"{TUNED} on real data", *cells).split(" ")[0]
     assert f"it leads tuned FedBuff by {late} points at the end" in said
-
-
-@pytest.mark.parametrize(("row", "level"), [*enumerate([True, False, False, False, False, True, False])])
-def test_which_tuned_leads_are_level(row, level):
-    cells = re.findall("`([^`]+)`", LEADS[row][-1])
-    gap = lessons.in_column(cells[0].split("/")[0], TUNED, tier_of(cells[0])).gap(*cells)
-    assert (contrast(gap.to_numpy(), "").verdict == EQUIVALENT) is level
-
-
-def test_in_how_many_columns_fedadt_is_above_fedbuff_in_its_own_table():
-    table = published("FedADT", "Table II").pivot(index="method", columns=["dataset", "alpha"], values="value")
-    above = int((table.loc["FedADT"] > table.loc["FedBuff"]).sum())
-    assert (above, table.shape[1]) == (8, 12) and "FedADT in eight columns of twelve" in SAID
-
-
-def test_on_how_many_data_sets_fedrevive_is_above_fedbuff_in_its_own_table():
-    gains = [fedrevives(f"fedrevive/table1/{data}/fedrevive") - fedrevives(f"fedrevive/table1/{data}/fedbuff")
-             for data in ("cifar10", "cifar100", "newsgroups", "femnist")]  # fmt: skip
-    assert sum(gain > 0 for gain in gains) == 3 and "FedRevive reports a lead on three data sets of four" in SAID
-
-
-@pytest.mark.parametrize("rival", ["fedbuff", "oort"])
-def test_in_how_many_settings_kuiper_is_above_and_below(rival):
-    measured = lessons.in_column("kuiper", TUNED)
-    ends = ["kuiper", rival]
-    places = set.intersection(
-        *({c.rpartition("/")[0] for c in measured.summaries if c.endswith(f"/{m}")} for m in ends)
-    )
-    usual = (place for place in places if "/jitter/" not in place)
-    found = Counter(measured.above(*(f"{place}/{method}" for method in ends)).verdict for place in usual)
-    counts = [found[verdict] for verdict in (HOLDS, REVERSED, EQUIVALENT, OPEN)]
-    told = f"{plots.title(rival)} in {counts[0]} of {sum(counts)} settings, below in {counts[1]}, equivalent in {counts[2]}"
-    assert f"{told} and open in {counts[3]}" in SAID and sum(found.values()) == sum(counts)
-
-
-def test_every_lead_is_over_fedbuff():
-    cells = [re.findall("`([^`]+)`", row[-1]) for row in LEADS]
-    assert all(left.split("/")[:-1] == right.split("/")[:-1] and right.endswith("/fedbuff") for left, right in cells)

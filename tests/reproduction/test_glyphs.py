@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from asyncfl_lite import Config, Task, run, run_many, schedule
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.training import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
@@ -58,14 +55,6 @@ def test_the_servers_own_samples_are_of_its_world_and_no_clients():
     task = load_task(config.task_settings).of_run(3)
     own, dealt = servers_own(config, task), np.concatenate(deal_out(config, task))
     assert len(own) and np.array_equal(np.sort(np.concatenate([own, dealt])), np.arange(1200, 1600))
-
-
-def test_any_other_task_is_the_same_for_all_seeds():
-    points = torch.randn(20, 3)
-    task = Task.from_tensors(points, torch.arange(20) % 2, points, torch.arange(20) % 2)
-    assert task.of_run(0) is task and task.of_run(7) is task and task.places is None
-    assert task.samples[0] is task.inputs and task.samples[1] is task.labels
-    assert np.array_equal(task.own_places, np.arange(20))
 
 
 def test_a_run_is_tested_in_its_own_world():
@@ -123,17 +112,6 @@ def test_unlabelled_sets_are_of_the_world_and_spoiled_alike(name):
     assert corners[0].std() < 0.2 < corners[1].std()  # shapes leave corners dark, clutter and noise do not
 
 
-def test_natural_images_are_nearer_to_the_task_than_another_worlds():
-    task = Glyphs(samples=2000, test_samples=10, worlds=1, clutter=0, noise=0).load()
-    far = {
-        name: float(
-            torch.cdist(task.unlabelled_set(name, 400, RNG(0)).flatten(1), task.samples[0].flatten(1)).amin(1).mean()
-        )
-        for name in ("natural", "cross", "synthetic")
-    }
-    assert far["natural"] < 0.9 * min(far["cross"], far["synthetic"])
-
-
 @pytest.mark.parametrize("harder", [{"clutter": 1.5}, {"noise": 0.8}, {"looks": 30}, {"classes": 40}], ids=str)
 def test_each_knob_makes_classes_harder_to_tell_apart(harder):
     def score(**knobs: float) -> float:
@@ -153,40 +131,3 @@ def test_fifty_classes_leave_a_client_four_or_five():
     held = [len(np.unique(task.labels[part])) for part in deal_out(config, task)]
     assert set(held) == {4, 5} and sum(held) == 50
     assert task.stands_in_for == "HMDB51 and UCF101" and Glyphs50(**settings).load().class_names[7] == "07"
-
-
-def test_what_is_shown_is_one_world():
-    task = Glyphs(**FEW).load().of_run(3)
-    told = task.describe(deal_out(Config(**SMALL, seed=3), task))
-    assert "400 samples of 1 × 12 × 12" in told and "100 samples" in told and "world 3 of 4" in told
-    assert task.show().get_axes()
-
-
-def test_the_schedule_alone_is_that_of_the_run():
-    config = Config(**SMALL, seed=2)
-    pd.testing.assert_series_equal(schedule(config).updates["arrived_at"], run(config).updates["arrived_at"])
-
-
-def test_on_another_device_there_is_one_world():
-    task = Glyphs(**FEW).load().of_run(2)
-    moved = task.to("meta")
-    assert moved.inputs.shape == (400, 1, 12, 12) and moved.places is None and moved.of_run(1) is moved
-    assert task.to("cpu") is task and dataclasses.replace(task).of_run(1) is task.of_run(1)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"classes": 1}, "classes: .*greater than or equal to 2"),
-        ({"side": 11}, "side: must be 8, 10 or 12"),
-        ({"noise": -0.1}, "noise: .*greater than or equal to 0"),
-        ({"worlds": 0}, "worlds: .*greater than or equal to 1"),
-        ({"samples": 9}, "samples: must be at least the 10 classes, got 9"),
-        ({"classes": 50, "test_samples": 49}, "test_samples: must be at least the 50 classes, got 49"),
-        ({"clutters": 1}, "task_settings: 'clutters' is not known; did you mean 'clutter'"),
-    ],
-)
-def test_a_bad_knob_is_one_line(settings, message):
-    with pytest.raises(ConfigError, match=message) as caught:
-        load_task(Config(task="glyphs", task_settings=settings).task_settings)
-    assert "\n" not in str(caught.value)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +19,13 @@ import yaml
 
 from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.runs.results import load_result
-from asyncfl_lite.runs.store import read_record, versions, write_record
+from asyncfl_lite.runs.store import read_record, versions
 from asyncfl_reproduction.cli import _said
 from asyncfl_reproduction.grid import tidy
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import estimate
 from asyncfl_reproduction.grid.interrupts import MESSAGE
-from asyncfl_reproduction.grid.run import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
+from asyncfl_reproduction.grid.run import run_grid, run_seeds, summarise_cell
 from asyncfl_reproduction.report import Recorded
 from asyncfl_reproduction.report.tables import beside
 
@@ -206,24 +205,6 @@ def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorde
     assert states(experiments, recorded) == ["stale", "stale"]
 
 
-def test_results_from_before_there_were_revisions_are_stale(experiments, recorded):
-    cell = expand_grid(experiments / "smoke.yaml")[0]
-    for seed in cell.seeds:
-        path = cell.folder(recorded) / f"seed-{seed}/result.json"
-        record = json.loads(path.read_text())
-        del record["meaning"]
-        write_record(path, record)
-    assert cell.state(recorded) == "stale"
-    assert set(load_result(cell.folder(recorded) / "seed-0").outdated) == {"package"}
-
-
-def test_a_stale_result_stays_stale_when_it_is_saved_again(experiments, recorded, monkeypatch):
-    monkeypatch.setattr(FedEcho, "revision", 2, raising=False)
-    folder = expand_grid(experiments / "smoke.yaml")[1].folder(recorded) / "seed-0"
-    load_result(folder).save(recorded / "copy")
-    assert load_result(recorded / "copy").outdated == {"algorithm": (1, 2)}
-
-
 def test_a_seed_that_is_finished_is_kept_and_read(experiments, tmp_path):
     """The missing one comes out as if both had run from the start, though only it is written."""
     cell, both = expand_grid(experiments / "smoke.yaml")[0], tmp_path / "both"
@@ -233,31 +214,6 @@ def test_a_seed_that_is_finished_is_kept_and_read(experiments, tmp_path):
     assert (tmp_path / "seed-0/result.json").read_bytes() == before
     assert results[1].summary == run_seeds(cell.config.as_dict(), [0, 1], both)[1].summary
     assert run_seeds(cell.config.as_dict(), [0, 1], tmp_path)[0].summary == results[0].summary
-
-
-def test_a_cut_off_result_makes_its_cell_run_again(experiments, recorded):
-    cell = expand_grid(experiments / "smoke.yaml")[0]
-    table = cell.folder(recorded) / "seed-1/curve.csv"
-    table.write_text(table.read_text()[:40])
-    assert not cell.is_complete(recorded)
-    assert len(cell.load(recorded)) == 1
-
-
-def test_an_unwritable_folder_stops_before_anything_runs(experiments, tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    with pytest.raises(Exception, match="cannot be written"):
-        run_grid(expand_grid(experiments / "smoke.yaml"), blocked, notebook=TEMPLATE)
-    name, error = run_cell(expand_grid(experiments / "smoke.yaml")[0], blocked, TEMPLATE)
-    assert error.startswith(("FileExistsError", "NotADirectoryError"))
-
-
-def test_papermill_gets_what_the_template_takes(experiments, tmp_path):
-    cell = expand_grid(experiments / "smoke.yaml")[0]
-    book = nbformat.read(TEMPLATE, as_version=4)
-    (parameters,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", [])]
-    names = {line.split(" = ")[0] for line in textwrap.dedent(parameters.source).splitlines() if " = " in line}
-    assert names == set(cell_parameters(cell, tmp_path))
 
 
 @pytest.mark.parametrize("tier", ["smoke", "laptop"])

@@ -14,7 +14,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.store import meaning
 from asyncfl_reproduction.tuning import halving
 from asyncfl_reproduction.tuning.choices import chosen_for
-from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, own_search, read_grids, study_of
+from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, read_grids
 from asyncfl_reproduction.tuning.halving import carry_out, edges, grown
 from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, keep, of_cells, rows_of
 from asyncfl_reproduction.tuning.studies import points_of
@@ -106,29 +106,6 @@ def test_a_grid_grows_beyond_an_edge_or_beside_the_best():
     assert grown(inside, [best, *others])["client_lr"] == [0.1, 0.2, 0.28, 0.4]
 
 
-def test_a_value_that_rounds_to_the_edge_itself_does_not_count_as_grown():
-    search = replace(SEARCH, grid={"client_lr": [0.1, 0.2, 0.4], "client_lr_decay": [0.95, 0.98, 1.0]})
-    ranked = sorted(points_of(search.grid), key=lambda point: (point["client_lr"] != 0.2, -point["client_lr_decay"]))
-    assert edges(search, search.grid, ranked[0]) == []
-    points = [json.dumps(point) for point in points_of(grown(search, ranked))]
-    assert len(points) == len(set(points)) == 12
-
-
-def test_nothing_lies_beyond_a_word_a_zero_or_a_bound():
-    search = replace(
-        SEARCH,
-        settings={**SETTINGS, "algorithm": "fedasync", "buffer_size": 1},
-        grid={"client_lr": [0.1, 0.2, 0.4], "settings.mixing": [0.1, 0.3, 1.0], "settings.poly_a": [0.0, 0.5, 1.0]},
-    )
-    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 1.0, "settings.poly_a": 0.0}) == []
-    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 0.1, "settings.poly_a": 0.0}) == [
-        "settings.mixing"
-    ]
-    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 0.3, "settings.poly_a": 1.0}) == [
-        "settings.poly_a"
-    ]
-
-
 def tell(folder, cell: str, accuracies: dict[float, float], column: str = "tuned", left_out: int = 0) -> None:
     """Keep a search in which each client rate had this accuracy with every seed."""
     file = getattr(read_grids(), column)
@@ -140,14 +117,6 @@ def tell(folder, cell: str, accuracies: dict[float, float], column: str = "tuned
         for seed in seeds
     ]
     keep(of_cells("laptop", cell, folder), cell, rows[: len(rows) - left_out])
-
-
-def test_half_a_search_chooses_nothing(tmp_path):
-    tell(tmp_path, "p/a", {0.1: 0.1, 0.2: 0.2, 0.3: 0.3})
-    tell(tmp_path, "p/half", {0.1: 0.1, 0.2: 0.2, 0.3: 0.3}, left_out=1)
-    tell(tmp_path, "p/diverged", {0.1: 0.1, 0.2: 0.2, 0.3: nan})
-    found = [chosen_for("laptop", f"p/{name}", folder=tmp_path) for name in ("a", "half", "diverged", "none")]
-    assert found == [{"client_lr": 0.3}, None, {"client_lr": 0.2}, None]
 
 
 @pytest.mark.parametrize(("column", "ending"), [("printed", "@printed"), ("server_rate", "@server-rate")])
@@ -227,11 +196,3 @@ def test_rates_in_the_printed_column_are_those_that_the_table_prints(group, pape
         for name, option in zip(names, ("client_lr", "server_lr", "settings.kd_lr"), strict=False):
             given = {rates[option]} if option in rates else set()
             assert {float(value) for value in own[own["name"] == name]["value"]} == given, (method, name)
-
-
-def test_a_grid_that_is_not_there_is_named():
-    with pytest.raises(ConfigError, match=r"^search: 'fedecho-image' is not known; did you mean 'fedecho-images'"):
-        own_search("a/b", "fedecho-image", SETTINGS)
-    with pytest.raises(ConfigError, match=r"^search: fedecho-images: 'kuiper' is not known"):
-        own_search("a/b", "fedecho-images", {**SETTINGS, "algorithm": "kuiper"})
-    assert study_of("fedecho/table2/large-dir0.1/fedbuff") == "fedecho/table2/large-dir0.1"

@@ -13,8 +13,6 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, Run, load_result, run, run_many
-from asyncfl_lite.base.errors import ConfigError, ResultError
-from asyncfl_lite.cli import main
 from asyncfl_lite.runs import lockstep
 from asyncfl_lite.runs.progress import Interrupted
 from asyncfl_lite.runs.results import Trained
@@ -23,7 +21,6 @@ from asyncfl_reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when
 from asyncfl_reproduction.grid.run import run_seeds
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "eval_every": 2, "delay": "fedecho_mild"}
-AS_OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
 pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
 KINDS = [
     {},
@@ -135,17 +132,6 @@ def test_a_second_interrupt_ends_it_at_once(tmp_path, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_another_signal_meanwhile_does_not(tmp_path, monkeypatch):
-    """Jupyter ends a kernel with one kind of signal after another; and a run that is being saved is saved."""
-    config = Config(**SMALL)
-    with monkeypatch.context() as patch, pytest.raises(Interrupted):
-        signalled(patch, Run, "evaluate", 2, signal.SIGINT)
-        signalled(patch, Run, "evaluate", 2, signal.SIGTERM)
-        signalled(patch, Run, "state", 1, signal.SIGINT)
-        run(config, checkpoint=tmp_path / "run.pt")
-    assert Run(config, checkpoint=tmp_path / "run.pt").resume()
-
-
 def test_without_a_place_and_in_other_threads_signals_are_left_alone(tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as told:
         signalled(patch, Run, "evaluate", 2)
@@ -206,35 +192,6 @@ def test_servers_that_stand_still_in_the_middle_finish_before_runs_are_saved(tmp
         equal(result, run(config))
 
 
-def test_runs_in_lockstep_save_themselves_by_the_clock(three, monkeypatch):
-    """A kill that cannot be noticed: what was saved last is there."""
-    configs, folders = three
-    configs = [Config(**{**config.as_dict(), "checkpoint_seconds": 1e-9}) for config in configs]
-    killed = RuntimeError("killed")
-
-    def dies(*_):
-        raise killed
-
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
-        patch.setattr(lockstep._Course, "result", dies)
-        run_many(configs, folders=folders)
-    assert [Run(config, checkpoint=f / "checkpoint.pt").resume() for config, f in zip(configs, folders, strict=True)] == [
-        True, True, True,
-    ]  # fmt: skip
-    assert [result.config.rounds for result in run_many(configs, folders=folders)] == [1, 6, 7]
-
-
-def test_folders_must_be_one_for_each(three):
-    configs, folders = three
-    for wrong in (folders[:2], [folders[0]] * 3):
-        with pytest.raises(ConfigError, match="^folders: must be 3 different ones, one for each configuration"):
-            run_many(configs, folders=wrong)
-    with pytest.raises(ResultError, match="was not written by asyncfl_lite"):
-        folders[2].mkdir()
-        (folders[2] / "clients.csv").write_text("name,address\n")
-        run_many(configs, folders=folders)
-
-
 @pytest.mark.parametrize("cohort", ["on", "off"])
 def test_a_cells_seeds_go_on_where_they_were(cohort, tmp_path, monkeypatch):
     config = Config(**SMALL, vectorize=cohort)
@@ -249,22 +206,6 @@ def test_a_cells_seeds_go_on_where_they_were(cohort, tmp_path, monkeypatch):
     for result, seed in zip(run_seeds(config.as_dict(), [0, 1], tmp_path), [0, 1], strict=True):
         assert result.summary == run(config.with_seed(seed)).summary
     assert begun[:2] == [True, cohort == "on"] and not list(tmp_path.rglob("*.pt"))
-
-
-def test_the_line_that_is_printed_is_true(tmp_path, monkeypatch, capsys):
-    with monkeypatch.context() as patch:
-        signalled(patch, Run, "train", 2)
-        assert main(["run", *AS_OPTIONS]) == INTERRUPTED
-    nothing = "asyncfl-lite: interrupted; nothing is kept, as only a run with --out FOLDER saves itself\n"
-    assert capsys.readouterr().err.endswith(nothing)
-    with monkeypatch.context() as patch:
-        signalled(patch, Run, "train", 3)
-        assert main(["run", *AS_OPTIONS, "--out", str(tmp_path)]) == INTERRUPTED
-    told = capsys.readouterr().err.splitlines()[-1]
-    saved = f"saved in {tmp_path}/checkpoint.pt, from which the same run continues"
-    assert told.startswith("asyncfl-lite: interrupted at version ") and told.endswith(saved)
-    assert main(["run", *AS_OPTIONS, "--out", str(tmp_path)]) == 0
-    assert load_result(tmp_path).summary == run(Config(**SMALL)).summary
 
 
 SWALLOWS = """
@@ -298,9 +239,3 @@ def test_without_an_interrupt_nothing_is_left_behind():
     with ends_when_interrupted(patience=0.01):
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
-
-
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU"])
-def test_the_interrupt_is_still_raised(name):
-    with pytest.raises(KeyboardInterrupt), ends_when_interrupted(patience=3600):
-        signal.raise_signal(getattr(signal, name))

@@ -14,21 +14,20 @@ import pytest
 import yaml
 from test_plugins import forget
 
-from asyncfl_lite.algorithms import ALGORITHMS, FedEcho
+from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.store import read_record
 from asyncfl_reproduction import home
-from asyncfl_reproduction.grid.cells import TWIN, expand_grid
+from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.run import Report, run_seeds, summarise_cell
 from asyncfl_reproduction.grid.tidy import CURVES, RUNS
 from asyncfl_reproduction.league import enter as entering
-from asyncfl_reproduction.league import page, recording
+from asyncfl_reproduction.league import recording
 from asyncfl_reproduction.league import run as running
 from asyncfl_reproduction.league.costs import costs
 from asyncfl_reproduction.league.entry import Entry, read_entry
 from asyncfl_reproduction.league.field import Place, read_places
-from asyncfl_reproduction.league.page import content
 from asyncfl_reproduction.league.run import Newcomer
 from asyncfl_reproduction.league.standings import (
     BETTER,
@@ -36,7 +35,6 @@ from asyncfl_reproduction.league.standings import (
     TARGET_SHARE,
     WORSE,
     ranked,
-    seeds_to_decide,
     standings,
 )
 from asyncfl_reproduction.parquet import read_table, write_table
@@ -230,28 +228,6 @@ def test_the_entry_that_the_page_shows_keeps_the_rules_and_tries_as_many_combina
         forget(tmp_path)
 
 
-def test_a_name_of_the_field_that_is_no_method_of_its_own_is_taken_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    file = tmp_path / "oort_again.py"
-    file.write_text(METHOD.replace('"mine"', '"oort"'))
-    try:
-        with pytest.raises(ValueError, match="the name 'oort' is taken"):
-            read_entry(file, {"fedbuff", "oort"})
-    finally:
-        forget(tmp_path)
-
-
-def test_without_a_field_the_command_says_what_records_it(stranger, trusted, tmp_path, capsys):
-    assert stranger.command(results=tmp_path / "nothing") == 2
-    line = capsys.readouterr().err
-    assert line.count("\n") == 1 and "asyncfl-lite league --field" in line and not stranger.ran
-
-
-def test_a_method_or_the_field_must_be_asked_for(capsys):
-    assert main(["league"]) == main(["league", "x.py", "--field"]) == 2
-    assert capsys.readouterr().err.count("or --field\n") == 2
-
-
 def test_versions_that_take_other_than_their_buffer_are_refused(stranger, field):
     forget(stranger.runs.parent.parent)
     file = Path("every_other.py")
@@ -314,23 +290,6 @@ def test_every_run_of_the_field_gets_as_many_updates_and_each_method_as_many_tri
             assert len(points_of(search.grid)) == place.tries and search.seeds == (100, 101)
 
 
-def test_a_cell_is_run_in_the_settings_in_which_its_rates_were_searched(places):
-    """What a search does not try is the same in its cell, but for rates that a cell takes from the search."""
-    for cell in expand_grid(LEAGUE, paper="league"):
-        method = cell.name.split("/")[-1].removesuffix(TWIN)
-        (place,) = (one for one in places if one.cell(method) == cell.name)
-        search, wanted = place.searches[method], cell.config.as_dict()
-        for knob in search.grid:
-            group, _, name = knob.partition(".")
-            if name:
-                wanted[group].pop(name)
-            else:
-                wanted.pop(group)
-        tried = place.config_of(method).with_seed(0).as_dict()
-        same = {**tried, "settings": {key: tried["settings"][key] for key in wanted["settings"]}}
-        assert wanted == {key: same[key] for key in wanted}, cell.name
-
-
 @pytest.mark.parametrize("model", ["fedbuff", "fedasync", "fedavg", "kuiper"])
 def test_a_newcomer_gets_what_a_method_of_its_kind_gets(places, model):
     """The same settings, seeds and number of tries; with a class of the field in a newcomer's place."""
@@ -342,25 +301,6 @@ def test_a_newcomer_gets_what_a_method_of_its_kind_gets(places, model):
         differing = {key for key in config.as_dict() if config.as_dict()[key] != theirs.as_dict()[key]}
         assert differing <= {"client_lr", "server_lr", "settings"}
         assert config.rounds * config.buffer_size == place.updates
-
-
-def test_a_grid_that_leaves_the_server_s_rate_out_is_said_to(places):
-    method = ALGORITHMS.get("fedbuff")
-    said = [Newcomer(Entry("x.py", "fedbuff", method, grid, "0" * 8), places, Path()).untried
-            for grid in ({"client_lr": [0.1]}, {"client_lr": [0.1], "server_lr": [0.1, 1.0]}, None)]  # fmt: skip
-    assert said[0].startswith("GRID does not try server_lr, which stays at 0.3, ") and said[1:] == ["", ""]
-    without = Newcomer(
-        Entry("x.py", "fedasync", ALGORITHMS.get("fedasync"), {"client_lr": [0.1]}, "0" * 8), places, Path()
-    )
-    assert without.untried == ""
-
-
-def test_quick_is_the_first_workload_tuned():
-    quick = read_places(LEAGUE, quick=True)
-    assert [(place.name, place.column) for place in quick] == [
-        ("overlaid_mnist, large", "tuned"), ("overlaid_mnist, uniform", "tuned")
-    ]  # fmt: skip
-    assert {place.seeds for place in quick} == {tuple(range(10))}
 
 
 # --- a whole entry -------------------------------------------------------------------------------
@@ -409,15 +349,6 @@ def test_a_stopped_entry_goes_on_and_runs_nothing_twice(stranger, trusted, monke
     after = {path: path.stat().st_mtime_ns for path in stranger.runs.rglob("seed-*/result.json")}
     assert stranger.ran == first and len(after) == 12 and results.items() <= after.items()
     assert len(list(stranger.runs.glob("mine-*.html"))) == 1
-
-
-def test_quick_grows_no_grid_and_the_page_says_so(stranger, trusted):
-    assert stranger.command("--quick") == 0
-    assert stranger.ran == [4]
-    written = page_of(stranger)
-    assert (
-        "Entered with --quick" in written and "grid did not grow" in written and "Fixed server rate</h2>" not in written
-    )
 
 
 def test_the_page_stands_alone_and_names_what_is_missing(stranger, trusted, field, tmp_path):
@@ -518,30 +449,6 @@ def test_a_verdict_is_corrected_for_the_number_of_methods_and_never_stronger_tha
             assert row.difference.low > 0 or row.difference.high < 0
 
 
-def test_seeds_that_the_place_does_not_compare_are_left_out():
-    results = {"mine": runs_of(BASE), "fedbuff": runs_of(BASE - 0.05 + WOBBLE)}
-    found = standings(tiny_place("fedbuff", seeds=4), "mine", results)
-    assert {row.seeds for row in found.rows} == {4} and found.rows[1].difference.seeds == 4
-
-
-def test_as_many_seeds_as_are_said_would_decide_and_fewer_would_not():
-    drawn = np.random.default_rng(3).normal(0, 0.02, 10)
-    values = drawn - drawn.mean() + 0.4 * drawn.std(ddof=1)
-    found = contrast(values, "", alpha=ERROR_LEVEL)
-    count = seeds_to_decide(found)
-    assert found.low < 0 < found.high and count > 10
-    deviation = values.std(ddof=1)
-
-    def half(seeds: int) -> float:
-        from scipy import stats
-
-        return stats.t.ppf(0.975, seeds - 1) * deviation / math.sqrt(seeds)
-
-    assert half(count) < abs(values.mean()) <= half(count - 1)
-    assert seeds_to_decide(found, 18) > count
-    assert seeds_to_decide(contrast(np.array([1e-5, -1e-5, 0.02, -0.02]), "", alpha=ERROR_LEVEL)) is None
-
-
 def test_times_are_to_fedbuffs_target_and_what_never_gets_there_is_censored():
     target = TARGET_SHARE * BASE
     results = {
@@ -554,11 +461,6 @@ def test_times_are_to_fedbuffs_target_and_what_never_gets_there_is_censored():
     assert rows["fedbuff"].ratio.mean == pytest.approx(np.log((20.0 + np.arange(10)) / 10).mean())
     assert rows["fedasync"].never == 3 and rows["fedasync"].median == 30
     assert math.isfinite(rows["fedasync"].ratio.low) and rows["fedasync"].ratio.high == math.inf
-
-
-def test_without_fedbuff_there_is_no_target():
-    found = standings(tiny_place("fedasync"), "mine", {"mine": runs_of(BASE), "fedasync": runs_of(BASE)})
-    assert math.isnan(found.target) and all(row.times is None for row in found.rows)
 
 
 def test_ranks_are_over_the_methods_that_all_places_have():
@@ -595,27 +497,3 @@ def test_what_a_server_looks_at_is_seen_and_is_what_the_table_says_of_the_field(
     found = standings(tiny_place(model), model, {model: runs_of(BASE)})
     row = costs(model, search.config({"client_lr": 0.1}, 0), found.measured, classes=10)
     assert ("unlabelled" in row.data) == looks and ("20.00%" in row.data) == bool(labels)
-
-
-def test_storage_is_counted_as_the_class_says():
-    found = standings(tiny_place("fedecho"), "fedecho", {"fedecho": runs_of(BASE)})
-    config = read_places(LEAGUE, quick=True)[0].config_of("fedecho")
-    row = costs("fedecho", config, found.measured, classes=10)
-    held = 7 if FedEcho.about.keeps_versions else 0
-    models = int(eval(FedEcho.about.models_stored, {"N": 50, "M": 5, "U": 1}))
-    assert row.kilobytes == (models + held) * 1000 * 4 / 1000 and row.logits_kilobytes > 0
-
-
-def test_the_words_of_a_page_are_those_of_its_numbers(stranger, trusted):
-    """Of what the page is rendered from: counts in words and in rows agree, and the newcomer has no verdict."""
-    shown = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "content", lambda outcome: shown.append(content(outcome)) or shown[-1])
-        assert stranger.command("--quick") == 0
-    (column,) = shown[0]["columns"]
-    for place in column["places"]:
-        verdicts = [row["verdict"] for row in place["rows"]]
-        assert [row["verdict"] for row in place["rows"] if row["newcomer"]] == [""]
-        for verdict in set(verdicts) - {""}:
-            assert re.search(rf"{verdict} (than|with|against) {verdicts.count(verdict)}\b", place["said"])
-    assert re.search(r"mean rank \d\.\d of 5, 1 being best, over 6 seeds of 1 place", column["said"])

@@ -11,7 +11,6 @@ from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.base import files
-from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.models.transformers import checkpoint_tokens
 from asyncfl_lite.runs.assembly import task_of
 from asyncfl_lite.tasks.task import TASKS
@@ -114,8 +113,3 @@ def test_clients_learn_from_vectors(posts):
     assert run(config).summary["final_accuracy"] > 0.9
     chosen_on = task_of(Config(**{**config.as_dict(), "eval_split": "validation"}))
     assert torch.equal(chosen_on.test_inputs, task_of(config).validation[0])
-
-
-def test_missing_posts_are_one_line(tmp_path):
-    with pytest.raises(DataError, match=r"^folder: looked in .* for 20newsgroups/"):
-        TASKS.get("newsgroups20_vectors")(folder=str(tmp_path)).load()

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from asyncfl_lite import Config
-from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.assembly import deal_out, task_of
 from asyncfl_lite.tasks.images import base
 from asyncfl_lite.tasks.images.base import Parts, digits_images, mnist_images
@@ -106,20 +105,6 @@ def test_no_digit_is_in_two_sets_that_must_not_share_any(marked, name, settings)
         chosen_on = greys(task.validation[0])
         apart += [(chosen_on, mine), (chosen_on, tests), (chosen_on, natural), (natural, mine)]
     assert all(nearest(*pair).min() > 1e-4 for pair in apart)
-
-
-@pytest.mark.parametrize("task", ["overlaid_mnist", "movingdigits", "movingdigits_frames"])
-def test_what_was_recorded_keeps_its_name(task):
-    config = Config(task=task)
-    assert config.hash == Config(task=task, eval_split="test", task_settings={"split": "fixed"}).hash
-    assert config.hash != Config(task=task, task_settings={"split": "seeded"}).hash
-
-
-def test_a_task_without_validation_says_so():
-    with pytest.raises(ConfigError, match=r"^eval_split: task 'overlaid_mnist' keeps no validation samples"):
-        task_of(Config(task="overlaid_mnist", eval_split="validation"))
-    with pytest.raises(ConfigError, match=r"^eval_split: must be 'test' or 'validation', got 'train'"):
-        Config(eval_split="train")
 
 
 def test_writers_have_their_hands_and_digits_by_seed():

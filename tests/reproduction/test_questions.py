@@ -99,28 +99,12 @@ def test_a_control_differs_from_its_method_in_what_it_is_named_for(cells, change
     assert cells[f"questions/{changed}"].seeds == cells[f"{LARGE}/{method}"].seeds
 
 
-def test_slow_clients_are_as_many_in_one_group_as_in_all(cells):
-    one, every = (cells[f"questions/x8/{slow}/fedbuff"].config for slow in ("one-group", "every-group"))
-    durations = [np.resize(config.delay_settings.durations, config.clients) for config in (one, every)]
-    assert sorted(durations[0]) == sorted(durations[1])
-    slow = [np.flatnonzero(values > 1) // 10 for values in durations]
-    assert (set(slow[0]), set(slow[1])) == ({4}, {0, 1, 2, 3, 4})
-
-
 def test_answers_ask_for_all_cells_and_no_others(cells):
     asked = Asked()
     answer_questions(Measured(asked, asked))
     assert asked.names - set(cells) == set()
     charged = {f"questions/x6/{method}-charged" for method in ("fedecho", "fedrevive")}  # asked for after FedBuff's
     assert set(cells) - asked.names == charged
-
-
-def test_orders_join_what_is_not_clear():
-    m = runs({f"{LARGE}/fedadt": 90, f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80})
-    assert ask("X-1", m) == (ANSWERED, "overlaid_mnist, large: fedadt 90.0 > fedecho 80.1 ≈ fedbuff 80.0")
-    assert ask("X-1", runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}))[0] == ANSWERED  # they are equivalent
-    far = runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}, spread=9)
-    assert ask("X-1", far) == (OPEN, "overlaid_mnist, large: fedecho 80.1 ? fedbuff 80.0")
 
 
 @pytest.mark.parametrize(
@@ -137,41 +121,11 @@ def test_reversals_are_counted(there, begins, state):
     assert text.startswith(begins)
 
 
-PAIRS = [
-    ("X-3", f"{LARGE}/fedadt", "questions/x3/fedadt-labels-only"),
-    ("X-5", f"{LARGE}/kuiper", "questions/x5/kuiper-equal-accuracy"),
-    ("X-7", "questions/x3/fedadt-teacher-only", "questions/x7/global-from-clients"),
-    ("X-8", "questions/x8/every-group/fedecho", "questions/x8/one-group/fedecho"),
-    ("X-9", "league/glyphs/large/oort", "league/glyphs/large/fedavg"),
-    ("X-10", f"{LARGE}/fedbuff", "questions/x10/in-flight-50/fedbuff"),
-]
-
-
-@pytest.mark.parametrize(("name", "first", "second"), PAIRS)
-def test_pairs_are_compared_both_ways(name, first, second):
-    for points, said, state in ((90, "the first is better", ANSWERED), (70, "the second is better", ANSWERED),
-                                (80, "(equivalent)", ANSWERED)):  # fmt: skip
-        answered, text = ask(name, runs({first: points, second: 80}))
-        assert (answered, text.count(said)) == (state, 1)
-    answered, text = ask(name, runs({first: 80, second: 80}, spread=9))
-    assert (answered, text.count("(open)")) == (OPEN, 1)
-
-
 @pytest.mark.parametrize(("fresh", "said"), [(80, "the first is better"), (99, "the second is better")])
 def test_the_gain_at_large_delay_is_compared_with_that_without(fresh, said):
     m = runs({f"{LARGE}/fedecho": 90, f"{LARGE}/fedbuff": 80, "questions/x4/none/fedecho": fresh,
               "questions/x4/none/fedbuff": 80})  # fmt: skip
     assert said in ask("X-4", m)[1]
-
-
-def test_server_time_can_make_a_method_late():
-    free, charged, buff = f"{LARGE}/fedecho", "questions/x6/fedecho-charged", f"{LARGE}/fedbuff"
-    state, text = ask("X-6", runs({free: 80, charged: 80, buff: 80}, {free: 5, charged: 9, buff: 7}))
-    assert state == ANSWERED
-    assert (
-        "fedecho against overlaid_mnist/large/fedbuff, time to 68%: 5.0 ± 0.0, 7.0 ± 0.0, × 1.40 [1.40, 1.40]" in text
-    )
-    assert "9.0 ± 0.0, 7.0 ± 0.0, × 0.78 [0.78, 0.78], 10 seeds (the second is better)" in text
 
 
 def test_memory_is_that_of_models_versions_and_logits():

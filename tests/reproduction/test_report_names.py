@@ -55,13 +55,6 @@ def test_two_cells_of_one_name_are_told_apart_by_their_paths(laptop):
     assert list(found.values()) == ["FedBuff · α = 0.1 (dir0.1/fedbuff)", "FedBuff · α = 0.1 (alpha0.1/fedbuff)"]
 
 
-def test_places_are_the_papers_tables_and_figures():
-    paths = ["fedecho/table2/x", "fedrevive/figure3/x", "kuiper/fig3b/x", "fedadt/table3/x", "own/any_thing/x", "own"]
-    assert list(map(place, paths)) == [
-        "FedEcho, Table 2", "FedRevive, Fig. 3", "KUIPER, Fig. 3(b)", "FedADT, Table III", "own, any thing", "own",
-    ]  # fmt: skip
-
-
 def test_what_is_not_known_stays_as_it_is_written(laptop):
     assert words("some-part") == "some part" and words("dir0.1x") == "dir0.1x"
     text = "large-dir0.1/fedbuff against kuiper/fig3b/bias1/oort: 1.0/2.0; fedecho/table9/none"

@@ -251,19 +251,6 @@ def test_kuipers_larger_federation_and_its_chain_of_teachers():
         assert printed_chain == ours
 
 
-def test_the_examples_of_what_was_wrong():
-    """A plain configuration for MRPC was an MLP with SGD, 50 clients and 500 rounds."""
-    mrpc = Config(task="mrpc", algorithm="fedbuff")
-    assert (mrpc.model, mrpc.client_optimizer, mrpc.client_lr, mrpc.batch_size) == ("bert", "adamw", 3e-5, 8)
-    assert (mrpc.clients, mrpc.concurrency, mrpc.buffer_size) == (10, 5, 3)
-    assert (mrpc.alpha, mrpc.rounds, mrpc.horizon) == (0.6, 200, None)
-    for task in ("femnist", "newsgroups20"):
-        for method in ("fedbuff", "fedavg"):
-            assert Config(task=task, algorithm=method).client_optimizer == "adam"
-    assert Config(task="cifar10", algorithm="fedbuff").client_optimizer == "sgd"
-    assert Config(task="cifar10", algorithm="fedbuff", preset="fedrevive").client_optimizer == "adam"
-
-
 @pytest.mark.parametrize(
     ("task", "algorithm", "paper"),
     [
@@ -293,10 +280,3 @@ def test_every_method_can_be_configured_on_every_task_of_a_paper(paper):
             config = Config(task=task, algorithm=method, preset=paper)
             assert Config(**config.as_dict()) == config
             assert config.model in MODELS
-
-
-def test_the_set_up_is_not_kept():
-    """It only fills in: what came of it is all there, and the same however it was reached."""
-    named, plain = Config(task="cifar10", preset="fedecho"), Config(task="cifar10")
-    assert named == plain and named.hash == plain.hash and "preset" not in named.as_dict()
-    assert Config(task="cifar10", preset="ours").model == "mlp"

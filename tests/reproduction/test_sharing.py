@@ -11,14 +11,12 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from asyncfl_lite.base import claims
 from asyncfl_lite.base.claims import CLAIM, Elsewhere, claim, held
-from asyncfl_lite.cli import main
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, FINISHED, outcomes
 from conftest import toy_grid
@@ -154,19 +152,6 @@ def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_
 
     assert dict(outcomes(work, cells, tmp_path)) == {"toy/a": FINISHED, "toy/b": None, "toy/c": None}
     assert ran == ["toy/c", "toy/b"]
-
-
-def test_the_command_says_who_has_what_it_left(grid, tmp_path, capsys, monkeypatch):
-    runs = tmp_path / "runs"
-    first = expand_grid(grid)[0]
-    write_claim(first.folder(runs), {**claims._this_process(), "host": "node-7", "holder": "other", "process": 12})
-    monkeypatch.setattr("asyncfl_reproduction.grid.cost.estimate", lambda *_, **__: SimpleNamespace(asks=False))
-    monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, folder, _: None)
-    monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)
-    assert main(["grid", str(grid), "--runs", str(runs)]) == 0
-    printed = capsys.readouterr().out
-    assert "3 cells done, 0 complete before, 0 failed, 1 left to other grids" in printed
-    assert "  elsewhere: toy/a: runs on node-7 (process 12) since 20" in printed
 
 
 def started(grid, runs, *options):

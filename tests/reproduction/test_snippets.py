@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 
-from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks import TASKS
-from asyncfl_reproduction.standins import newsgroups as snippets
 
 
 def test_snippets_of_generated_documents_are_tested_on_the_real_ones():
@@ -53,14 +50,3 @@ def test_snippets_of_newsgroups_come_from_a_file(tmp_path):
     assert task.labels.tolist() == [0, 1]
     assert len(task.test_labels) == 24
     assert "first" in task.decode(task.inputs[0])
-
-
-@pytest.mark.parametrize(
-    ("line", "error"),
-    [("no json", "line 1"), ('{"text": "a"}', "label"), ('{"text": "a", "label": 2}', "0 to 1"), ("", "at least one")],
-)
-def test_snippets_file_is_checked(tmp_path, line, error):
-    path = tmp_path / "snippets.jsonl"
-    path.write_text(line)
-    with pytest.raises(DataError, match=error):
-        snippets.read_snippets(path, 2)

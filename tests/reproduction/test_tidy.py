@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.base.errors import ResultError
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.tidy import CURVES, RUNS, add_runs, outdated_tidy, read_tidy, write_tidy
 from asyncfl_reproduction.home import CELLS, RESULTS
@@ -86,14 +85,6 @@ def test_who_reads_between_the_two_tables_being_written_finds_what_was_there(run
     monkeypatch.setattr("asyncfl_reproduction.grid.tidy.write_table", watched)
     write_tidy(both[1:], runs, tmp_path)
     assert seen == [{"p/a"}, {"p/a", "p/b"}]
-
-
-def test_damaged_tables_are_one_line(runs, tmp_path):
-    write_tidy([cell("p/a")], runs, tmp_path)
-    write_table(tmp_path / "p" / CURVES, pd.DataFrame({"nothing": [1]}))
-    with pytest.raises(ResultError, match="runs.parquet and curves.parquet cannot be read") as caught:
-        read_tidy([cell("p/a")], tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_command_writes_the_tables(runs, tmp_path, monkeypatch, capsys):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.cli import main
 from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import expand_grid
@@ -85,14 +84,6 @@ def test_an_edge_that_is_best_grows_twice_and_no_more(studies, tmp_path, monkeyp
     assert found == {(rate, server) for rate in (0.1, 0.2, 0.4, 0.8) for server in (0.12, 0.25, 0.5, 1.0)}
 
 
-def test_an_edge_that_nothing_may_lie_beyond_stays(studies, tmp_path, monkeypatch):
-    monkeypatch.setattr(carried_out, "best_of", lambda rows: {"client_lr": 0.2, "settings.mixing": 0.9})
-    search = read_searches(studies(), "*fedasync*")[0]
-    tuned_silently(search, tmp_path)
-    found = {json.loads(row["point"])["settings.mixing"] for row in rows_of(tmp_path, "fedasync-tuned")}
-    assert found == {0.5, 0.9}  # 1.62 is no mixing weight
-
-
 def test_a_combination_that_diverges_is_an_outcome_and_never_the_choice(studies, tmp_path, monkeypatch):
     monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
     wild = {"client_lr": [0.1, 1e30], "server_lr": [1.0]}
@@ -163,30 +154,6 @@ def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatc
     assert [file.name for file in tmp_path.glob("*.parquet")] == ["searches.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        ({"methods": {**STUDY["methods"], "fedasync": {"tuned": {"client_lr": [0.1]}}}},
-         "small: tuned: all methods must try as many combinations, got 4 of fedbuff, 1 of fedasync"),
-        ({"settings": {**SMALL, "clients": 0}}, "small/fedbuff-tuned: clients: must be"),
-        ({"methods": {"fedbuff": {"tuned": {"client_lr": [0.1, 0.1]}}}}, "a knob's values must be different ones"),
-        ({"methods": {"fedbuff": {"tuned": {"client_lr": [1, "1.0"]}}}}, "a knob's values must be different ones"),
-        ({"methods": {"fedbuff": {"tuned": {"task_settings.x": [[1], [1]]}}}}, "a knob's values must be different ones"),
-        ({"methods": {"fedbuff": {"tuned": {"settings.mixing": [0.1]}}}}, "small/fedbuff-tuned: settings: 'mixing' is not known"),
-    ],
-)  # fmt: skip
-def test_a_study_that_cannot_be_carried_out_is_one_line(studies, changed, line, capsys):
-    path = studies(**changed)
-    assert main(["tune", str(path)]) == 2
-    printed = capsys.readouterr().err
-    assert printed.count("\n") == 1 and str(path) in printed and line in printed
-
-
-def test_a_pattern_that_matches_nothing_names_a_search(studies):
-    with pytest.raises(ConfigError, match="no search of 3 matches 'x', such as 'small/fedbuff-tuned'"):
-        read_searches(studies(), "x")
-
-
 # --- cells that take what was chosen -------------------------------------------------------------
 
 
@@ -239,11 +206,6 @@ def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, 
     assert main(["grid", str(chosen_ones)]) == 0
     line = "2 cells wait for searches that were not run, such as small/fedbuff-tuned; run asyncfl-lite tune"
     assert line in capsys.readouterr().out
-
-
-def test_a_search_without_a_printed_column_gives_no_twin(chosen_ones):
-    outcomes.keep(outcomes.of_studies(), "small/fedbuff-printed", [])
-    assert [cell.name for cell in expand_grid(chosen_ones)] == ["p/fedbuff", "p/ablation"]
 
 
 def test_what_the_project_has_tried_means_the_same_runs_still():
