@@ -1,0 +1,104 @@
+"""What a run executes, and how many options there are: each number may fall, and is lowered here when it does."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncfl_lite
+from asyncfl_lite.base.registry import Settings
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.home import CELLS
+
+ROOT = Path(__file__).parents[1]
+LIBRARY = Path(asyncfl_lite.__file__).parent
+EXECUTED = {"fedbuff": (34, 1480), "fedecho": (39, 1770)}
+"""Method -> files and lines of the library that three warm versions on digits execute."""
+LOADED = 14_000
+"""Lines of the library's modules that runs of both load."""
+OPTIONS, NEVER_SET = 209, 58
+"""Fields that settings classes of the library declare, and those that no cell changes from their default."""
+RUN = """
+import collections, json, sys
+from asyncfl_lite import Config, run
+counted = {}
+for method in sys.argv[2:]:
+    run(Config(task="digits", algorithm=method, rounds=1))
+    lines = collections.defaultdict(set)
+    def trace(frame, event, arg):
+        file = frame.f_code.co_filename
+        if file.startswith(sys.argv[1]):
+            lines[file].add(frame.f_lineno)
+            return trace
+    sys.settrace(trace)
+    run(Config(task="digits", algorithm=method, rounds=3, eval_every=3))
+    sys.settrace(None)
+    counted[method] = len(lines), sum(map(len, lines.values()))
+files = {m.__file__ for m in list(sys.modules.values()) if str(getattr(m, "__file__", "")).startswith(sys.argv[1])}
+print(json.dumps([counted, sum(len(open(file).readlines()) for file in files)]))
+"""
+
+
+def test_what_a_run_executes_does_not_grow():
+    command = [sys.executable, "-W", "ignore", "-c", RUN, str(LIBRARY), *EXECUTED]
+    counted, loaded = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    for method, most in EXECUTED.items():
+        files, lines = counted[method]
+        assert files <= most[0] and lines <= most[1], f"{method}: {files} files and {lines} lines are executed"
+    assert loaded <= LOADED
+
+
+@functools.cache
+def declared() -> dict[type[Settings], list[str]]:
+    """Each settings class of the library, with the options that it declares itself."""
+    for module in pkgutil.walk_packages([str(LIBRARY)], "asyncfl_lite."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    return {kind: [name for name in kind.__annotations__ if name in kind.model_fields] for kind in _kinds(Settings)}
+
+
+def _kinds(kind: type[Settings]) -> Iterator[type[Settings]]:
+    for child in kind.__subclasses__():
+        if child.__module__.startswith("asyncfl_lite"):
+            yield child
+        yield from _kinds(child)
+
+
+def _set_in(settings: Settings) -> Iterator[tuple[type[Settings], str]]:
+    """Yield the options with another value than their default, each with the class that declares it."""
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, Settings):
+            yield from _set_in(value)
+        if value != field.default:
+            yield (
+                next(kind for kind in type(settings).__mro__ if name in kind.__dict__.get("__annotations__", ())),
+                name,
+            )
+
+
+def test_options_do_not_grow_in_number():
+    options = {(kind, name) for kind, names in declared().items() for name in names}
+    tiers = ("smoke", "laptop", "league", "real", "exact", "paper")
+    configs = [cell.config for tier in tiers for cell in expand_grid(CELLS / f"{tier}.yaml")]
+    never = options - {one for config in configs for one in _set_in(config)}
+    assert len(options) <= OPTIONS and len(never) <= NEVER_SET, (len(options), len(never))
+
+
+def test_every_option_is_set_or_explained_somewhere():
+    """In a cell, a lesson, a page, a benchmark or an example; its own file and tests do not count."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    read = ("notebooks/", "docs/", "asyncfl_reproduction/", "asyncfl_course/", "benchmarks/", "examples/", "README.md")
+    paths = [
+        ROOT / name for name in listed if name.startswith(read) and name.endswith((".py", ".md", ".yaml", ".ipynb"))
+    ]
+    words = set().union(*(re.findall(r"\w+", path.read_text()) for path in paths if path.is_file()))
+    words |= set(re.findall(r"\w+", (LIBRARY / "runs" / "defaults.yaml").read_text()))
+    assert {name for names in declared().values() for name in names} <= words
