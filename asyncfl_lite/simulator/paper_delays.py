@@ -1,4 +1,4 @@
-"""The delay laws of the papers: FedEcho, FedRevive, FedADT and KUIPER."""
+"""The delay laws of the papers: FedEcho, FADAS, FedRevive, FedADT and KUIPER."""
 
 from __future__ import annotations
 
@@ -74,6 +74,36 @@ class FedEchoMild(FedEchoLaw):
     """Short U(1, 2), medium U(3, 5), long U(10, 20), in units of 10 s (FedEcho Table 1, mild)."""
 
     bounds = ((1, 2), (3, 5), (10, 20))
+
+
+def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a draw from Dir(row) for each row of ``concentration``, as logarithms up to a constant.
+
+    Logarithms keep draws distinct where the concentration is so small that the draws themselves would underflow.
+
+    Args:
+        concentration: (N, C) concentrations, each above 0.
+        rng: generator from which random numbers are drawn.
+    """
+    gamma_above = rng.standard_gamma(concentration + 1)
+    return np.log(gamma_above) + np.log1p(-rng.random(concentration.shape)) / concentration
+
+
+@DELAYS.register("fadas")
+class FadasLaw(DelayLaw):
+    """Short U(1, 2), medium U(3, 5), long U(5, 8); category by Dirichlet (FADAS code, mild).
+
+    The category is the largest entry of a draw from Dir(3, 2, 1), whatever the client's size and with no bound on the
+    number of long clients: 63.7% are short, 28.5% medium and 7.9% long. The FADAS authors' code does not name the unit.
+    """
+
+    unit = "time units"
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Draw each client's category."""
+        index = log_dirichlet(np.tile([3.0, 2.0, 1.0], (len(num_samples), 1)), rng).argmax(axis=1).astype(np.int8)
+        low, width = np.array([[1, 3, 5], [1, 2, 3]], dtype=float)
+        return UniformDelays(low[index], width[index], category_index=index, category_names=CATEGORIES)
 
 
 class FedReviveLaw(DelayLaw):
