@@ -154,14 +154,8 @@ def _where(error: Exception, make: Candidate) -> str:
 INPUT_SHAPE = (1, 8, 8)
 NUM_CLASSES = 4
 SMALL_RUN: dict[str, Any] = {
-    **{
-        "partition": "iid",
-        "delay": "exponential",
-        "model": "mlp",
-        "model_settings": {"hidden": (16,)},
-        "vectorize": "on",
-    },
-    **{"local_steps": 2, "batch_size": 8, "client_lr": 0.1, "eval_every": 1000, "seed": 1},
+    **{"partition": "iid", "delay": "exponential", "model": "mlp", "model_settings": {"hidden": (16,)}},
+    **{"vectorize": "on", "local_steps": 2, "batch_size": 8, "client_lr": 0.1, "eval_every": 1000, "seed": 1},
 }
 """Settings of the run in which methods are checked; its buffer, concurrency and length depend on the method."""
 
