@@ -27,7 +27,6 @@ WARM = {"t_gen": 2, "freeze_rounds": 2, "synthesis_only_rounds": 4}
 MIXED = [
     {"algorithm": "fedbuff"},
     {"algorithm": "fedbuff", "seed": 1},
-    {"algorithm": "fedbuff", "faults": {"partial": 0.7}, "local_steps": None, "local_epochs": 2},
     {"algorithm": "fedasync", "client_lr": 0.05},
     {"algorithm": "fedecho", "settings": {"distill_samples": 50}},
     {"algorithm": "fedac", "server_lr": 0.01},
@@ -45,7 +44,6 @@ MIXED = [
     {"algorithm": "fedadt", "rounds": 15, "seed": 1, "client_lr": 0.05},
     {"algorithm": "fedrevive", "rounds": 10, "settings": WARM},
     {"algorithm": "fedrevive", "rounds": 10, "settings": WARM, "seed": 1},
-    {"algorithm": "fedrevive", "rounds": 10, "settings": WARM},
     {
         "algorithm": "fedrevive",
         "settings": {**WARM, "nz": 8, "ngf": 4},
@@ -53,6 +51,7 @@ MIXED = [
         "model_settings": {"norm": "tracker"},
     },
     {"algorithm": "dd_fedrevive", "rounds": 10, "seed": 1},
+    {"algorithm": "fedbuff", "faults": {"partial": 0.7}, "local_steps": None, "local_epochs": 2},
 ]
 MIXED += [{"algorithm": name} for name in ALGORITHMS if name not in {more["algorithm"] for more in MIXED}]
 

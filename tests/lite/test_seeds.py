@@ -32,7 +32,7 @@ def test_several_seeds_run_in_lockstep_and_are_summed_up(tmp_path, capsys, monke
     assert main(["run", *SMALL, "--eval-every", "1", "--seed", "3,0-2,4", "--out", str(tmp_path / "x")]) == 0
     assert together == [3, 2]  # the others are there
     assert main(["run", *SMALL, "--seed", "0-1"]) == 0 and together == [3, 2, 2]
-    assert main(["run", *SMALL, "--seed", "0,1", "--cohort", "off"]) == 0 and together == [3, 2, 2, 1, 1]
+    assert main(["run", *SMALL, "--seed", "0,1", "--vectorize", "off"]) == 0 and together == [3, 2, 2, 1, 1]
 
 
 def test_a_configuration_that_is_there_twice_is_said(recwarn):

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.text.base import Text, text_task, trained_tokeniser
@@ -108,7 +109,7 @@ class PydocTopics(TaskSource):
     ((31,), 12, 1647, 408)
     """
 
-    topics: ClassVar[int] = 12
+    topics: int = Field(12, ge=2, le=20)
     """Number of classes: the topics with the most prose."""
     words: ClassVar[int] = 15
     """Number of words in a passage."""
