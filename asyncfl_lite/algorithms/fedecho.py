@@ -1,8 +1,9 @@
 """FedEcho: FedBuff plus distillation from all clients' latest predictions, weighted by their uncertainty.
 
 "Stragglers Can Contribute More: Uncertainty-Aware Distillation for Asynchronous Federated Learning", Algorithm 1 and
-Eqs. 2 to 4; line numbers are Algorithm 1's. Details that the paper leaves open (Q, the distillation batch, logits or
-probabilities) are options, whose defaults are our reading.
+Eqs. 2 to 4; line numbers are Algorithm 1's, as printed. Lines 6 and 7, which send new work, are the simulator's.
+Details that the paper leaves open (Q, the distillation batch, logits or probabilities) are options, whose defaults are
+our reading.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class FedEcho(FedBuff):
         """Optimiser: the experiments' Adam (0.9, 0.999, 1e-8) or Algorithm 1's plain step. The paper does not say
         whether Adam's averages persist; here they start anew at each aggregation."""
         teacher_avg: Literal["logits", "probs"] = "logits"
-        """Outputs averaged over clients: logits (Alg. 1, line 13), or probabilities (the paper's Appendix B)."""
+        """Outputs averaged over clients: logits (Alg. 1, line 14), or probabilities (the paper's Appendix B)."""
         alpha_min: float = Field(0.2, ge=0, le=1)
         """α_min, the weight of the KL term where the teacher is certain (Eqs. 3 and 4, §5.1)."""
         alpha_max: float = Field(0.8, ge=0, le=1)
@@ -103,7 +104,7 @@ class FedEcho(FedBuff):
         return super().on_receive(update)
 
     def flush(self) -> bool:
-        """Store what the buffer's clients predict (line 5), then aggregate (9, 10) and distil (11 to 17)."""
+        """Store what the buffer's clients predict (line 5), aggregate (10, 11: FedBuff), distil (12 to 16)."""
         self.infer()
         return super().flush()
 
@@ -139,21 +140,21 @@ class FedEcho(FedBuff):
             yield self.context.predictions(outputs, inputs)
 
     def after_step(self, x: Tensor) -> Tensor:
-        """Distil every client's latest logits into the ``(d,)`` aggregated model (lines 11 to 17)."""
+        """Distil every client's latest logits into the ``(d,)`` aggregated model (lines 12 to 16)."""
         if not (self.logits and self.moves_by_itself):
             return x
         chosen = self.settings
-        # 11, 12: Q minibatches of U
+        # 12, 13: minibatches of U, in Q passes, or Q of them with distill_unit=steps
         batches = self.unlabelled.minibatches(
             self.context.rng,
             size=chosen.distill_batch_size,
             passes=chosen.distill_q,
             steps=chosen.distill_q if chosen.distill_unit == "steps" else None,
         )
-        # 13: the teacher's probabilities p on all of U, and α for each minibatch (Eq. 4)
+        # 14: the teacher's probabilities p on all of U, and α for each minibatch (Eq. 4)
         teacher = self._teacher()
         weight = between(chosen.alpha_min, chosen.alpha_max, batches.means(uncertainty(teacher)))
-        # 13 to 16: for B in batches: x ← x - η_d Clip(∇ f_d(p[B], Logits_x(B)), ν)
+        # 14, 15: for B in batches: x ← x - η_d Clip(∇ f_d(p[B], Logits_x(B)), ν)
         student = self.context.distil(
             x,
             batches,
@@ -164,10 +165,10 @@ class FedEcho(FedBuff):
             buffers=self.buffers,
         )
         self.last_weight = float(weight[-batches.row_sizes[-1] :].mean())
-        return student if torch.isfinite(student).all() else x  # 17; an overflow must not ruin the model for good
+        return student if torch.isfinite(student).all() else x  # an overflow must not ruin the model for good
 
     def _teacher(self) -> Tensor:
-        """Return the ``(m, C)`` class probabilities of all clients combined (line 13).
+        """Return the ``(m, C)`` class probabilities of all clients combined (line 14).
 
         The sum is computed anew each time, in double precision and in the order of clients: a running sum would never
         lose the effect of a single overflowing or huge prediction.

@@ -134,7 +134,7 @@ class MultiTeacher(AFLDW):
         """Take the four steps of §2.2 after the arrival of an update, the last one as in Eq. 3."""
         self.add_teacher(update)  # step 1
         self.renew_pool()  # steps 2 and 3
-        return super().on_receive(update)  # step 4, in distilled_update, and Eq. 3
+        return super().on_receive(update)  # step 4 in distilled_update, which AFLDW.on_receive calls; it is Eq. 3
 
     def add_teacher(self, update: Update) -> None:
         """Make the client's model the newest of the c teachers, and learn its class proportions (step 1)."""

@@ -1,7 +1,7 @@
 """Losses by which one model learns from the predictions of others.
 
 All work on logits of shape ``(n, C)``, or on the logits of several models side by side, ``(G, n, C)``, and use natural
-logarithms. Teachers are constants: no gradient flows into them.
+logarithms. In distillation, teachers are constants: no gradient flows into them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> 
 
     Args:
         logits: ``(S, n, C)`` one slice per teacher.
-        how: ``logits``, the softmax of the mean logits (FedEcho Alg. 1, line 13), or ``probs``, the mean of the softmax
+        how: ``logits``, the softmax of the mean logits (FedEcho Alg. 1, line 14), or ``probs``, the mean of the softmax
             outputs (FedEcho's Appendix B).
     """
     if how == "logits":

@@ -398,6 +398,11 @@ class Synthesiser:
         self.theta, self.syntheses = state["theta"], state["syntheses"]
 
 
+def _sound(parameter: Tensor) -> bool:
+    """Return whether a gradient is finite; that of a loss may not be although the loss is, which would ruin θ."""
+    return parameter.grad is None or bool(torch.isfinite(parameter.grad).all())
+
+
 Losses = Callable[[Sequence[int], Sequence[Tensor]], Tensor]
 """``(indices of synthesisers, each one's (B, …) inputs) -> (len(indices),)`` losses."""
 
@@ -431,6 +436,10 @@ def synthesised(
         if not any(finite):
             break
         values.masked_fill(~torch.tensor(finite, device=values.device), 0.0).sum().backward()
+        finite = [
+            sound and all(_sound(one) for one in (thetas[index], *own[index]))
+            for index, sound in zip(going, finite, strict=True)
+        ]
         for index in (index for index, sound in zip(going, finite, strict=True) if not sound):
             for parameter in (thetas[index], *own[index]):
                 parameter.grad = None  # it stays where it is
