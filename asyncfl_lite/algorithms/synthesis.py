@@ -445,6 +445,8 @@ def synthesised(
                 parameter.grad = None  # it stays where it is
         optimiser.step()
         going = [index for index, sound in zip(going, finite, strict=True) if sound]
+        if not going:
+            break
     for one, theta in zip(synthesisers, thetas, strict=True):
         one.meta_update(theta.detach())
     return best
