@@ -65,7 +65,7 @@ def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
     rows = (found + after).partition("\n\n")[0].splitlines()
     table = "\n".join(row.rsplit("|", 2)[0] + "|" for row in rows)  # without the cells' names
     used = CODE.search(readme)[1]
-    parts = {"LEADS": table, "USE": f"```python\n{used}```", "LESSONS": "\n".join(lessons)}
+    parts = {"LEADS": table, "USE": f"```python\n{used}```", "LESSONS": "\n".join(["notebooks/README", *lessons])}
     parts["ROOMS"] = "\n".join(f"reference/{room}" for room in rooms)
     pages = [f"docs/{path.stem}" for path in sorted((ROOT / "docs").glob("*.md"))]
     parts["MORE"] = "\n".join(name for name in pages if f"\n{name}\n" not in text)
