@@ -208,7 +208,7 @@ class TeacherChain(Initialiser):
                 another task do not fit this one.
         """
         own = self._servers_task(task)
-        if own is not task:
+        if self.task is not None:
             labelled = own.samples
         if labelled is None:
             raise ConfigError("fraction: a chain of teachers needs labelled samples of the server's own, got none")
@@ -220,7 +220,9 @@ class TeacherChain(Initialiser):
                 module = _fresh(one, own, int(rng.integers(2**31)), inputs)
                 self._train(module, own, labelled, teacher, rng)
                 teacher = _logits(module, inputs)
-            begin = seed if own is task else int(rng.integers(2**31))  # so that a redrawn last layer really is new
+            begin = (
+                seed if self.task is None else int(rng.integers(2**31))
+            )  # so that a redrawn last layer really is new
             student = _fresh(getattr(last, "whole", last), own, begin, inputs)
             self._train(student, own, labelled, teacher, rng)
         return self._handed_over(student, _fresh(spec, task, seed, inputs))
