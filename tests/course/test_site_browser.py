@@ -125,7 +125,7 @@ def test_formulas_are_drawn(page, site):
 def test_no_formula_fails_or_is_wider_than_its_column(page, pages):
     wide = {}
     for path in pages:
-        if path.parent.name == "notebooks":
+        if path.parent.name == "notebooks" and path.stem != "README":
             page.goto(path.as_uri())
             page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
             assert page.locator("mjx-merror").count() == 0, path.name
