@@ -10,11 +10,12 @@ import pytest
 
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, outcomes
-from conftest import toy_grid
 
 
 @pytest.fixture
 def cells(tmp_path):
+    from conftest import toy_grid  # not above: the processes that import this file find another conftest
+
     return expand_grid(toy_grid(tmp_path, "toy/kills-always", "toy/killed-once", "toy/harmless"))
 
 
