@@ -107,7 +107,7 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 
 def accept_table(path: Path) -> None:
-    """Write a table that has no digest, or not its own, anew with its digest.
+    """Write a table again with its digest, if it has none or that of another content.
 
     Raises:
         ResultError: if it cannot be read.

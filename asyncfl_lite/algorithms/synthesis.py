@@ -436,15 +436,16 @@ def synthesised(
         if not any(finite):
             break
         values.masked_fill(~torch.tensor(finite, device=values.device), 0.0).sum().backward()
-        finite = [
-            sound and all(_sound(one) for one in (thetas[index], *own[index]))
-            for index, sound in zip(going, finite, strict=True)
+        sound = [
+            index
+            for index, ok in zip(going, finite, strict=True)
+            if ok and all(_sound(one) for one in (thetas[index], *own[index]))
         ]
-        for index in (index for index, sound in zip(going, finite, strict=True) if not sound):
+        for index in set(going).difference(sound):
             for parameter in (thetas[index], *own[index]):
                 parameter.grad = None  # it stays where it is
         optimiser.step()
-        going = [index for index, sound in zip(going, finite, strict=True) if sound]
+        going = sound
         if not going:
             break
     for one, theta in zip(synthesisers, thetas, strict=True):
