@@ -96,7 +96,6 @@ Curves = Mapping[str, Iterable[pd.DataFrame | Curved] | pd.DataFrame | Curved] |
 
 
 def _sorted(given: Curves, over: str, unit: str) -> tuple[dict[str, list[pd.DataFrame]], str]:
-    """Return the given curves as tables by name, and the unit of virtual time if the results state one."""
     if isinstance(given, Mapping):
         runs = {name: [own] if hasattr(own, "columns") or hasattr(own, "curve") else own for name, own in given.items()}
     else:
@@ -185,7 +184,6 @@ def plot_curves(
 
 
 def _variant(method: str, curves: Iterable[str]) -> int:
-    """Return the index of a method among the variants of its family, which sets the line style."""
     family = [name for name in curves if name.split("-")[0] == method.split("-")[0]]
     return family.index(method) % 4
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError
-from asyncfl_lite.base.plugins import is_ours
+from asyncfl_lite.base.registry import is_ours
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:

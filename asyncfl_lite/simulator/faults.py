@@ -23,7 +23,7 @@ from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.delays import parse_number, read_rows
 from asyncfl_lite.simulator.jobs import Fate, Job, Outcome
-from asyncfl_lite.simulator.selection import IdleClients
+from asyncfl_lite.simulator.scheduling import IdleClients
 from asyncfl_lite.simulator.simulation import Delays
 
 LOST = DROPPED_OUT, LEFT, GIVEN_UP = ("dropped out", "left", "given up")
@@ -228,7 +228,6 @@ class Presence:
         self.advance(time)
 
     def _begin(self, client: int) -> bool:
-        """Begin the client's next spell of presence or absence; return whether the client is present in it."""
         there, until = next(self._lives[client])
         heappush(self._changes, (until, client))
         if there:
@@ -258,7 +257,6 @@ Life = Iterator[tuple[bool, float]]
 
 
 def _at_random(faults: Faults, rng: np.random.Generator) -> Life:
-    """Yield spells of random length, the first drawn from the steady state."""
     available, away = faults.available or 0.0, faults.away or 0.0
     there, time = rng.random() < available / (available + away), 0.0
     while True:
@@ -268,7 +266,6 @@ def _at_random(faults: Faults, rng: np.random.Generator) -> Life:
 
 
 def _as_read(spells: Spells) -> Life:
-    """Yield spells of presence as given, and those of absence between them."""
     for start, until in spells:
         if start > 0:
             yield False, start

@@ -134,7 +134,6 @@ class FaultySimulation(Simulation):
                 self._fill_slot(client, until)
 
     def _fill_slot(self, client: int, now: float) -> None:
-        """Send the current model to a client that has come back, if it is awaited or a slot is empty."""
         if client in self.awaited:
             self.awaited.remove(client)
         elif self.unfilled and self.scheduling.may_fill(client):
@@ -172,7 +171,6 @@ class FaultySimulation(Simulation):
     # Jobs that are lost, late, duplicated or damaged --------------------------------------------------------
 
     def _send(self, job: Job) -> None:
-        """Put a job in flight, with the fate drawn for it."""
         fate = self.fates.draw(job.client)
         if fate is not None:
             job.duration *= self.fates.pace(fate)
@@ -186,7 +184,6 @@ class FaultySimulation(Simulation):
             super()._send(job)
 
     def _why_lost(self, job: Job, fate: Fate | None, gives_up: float) -> str:
-        """Return why a job does not arrive before the server gives up on it; empty if it does arrive."""
         if fate is not None and fate.lost:
             return fate.lost
         if self.presence is not None and self.presence.leaves[job.client] < min(job.finish_time, gives_up):
@@ -194,7 +191,6 @@ class FaultySimulation(Simulation):
         return GIVEN_UP if job.finish_time > gives_up else ""
 
     def _lose(self, gives_up: float, _: int, job: Job) -> None:
-        """End a lost job at the time ``gives_up``, and let the scheduling policy react."""
         self.clock = max(self.clock, gives_up)
         lost = job.fate.lost if job.fate else ""
         self._end(job, lost)
@@ -220,20 +216,17 @@ class FaultySimulation(Simulation):
         super()._receive(job)
 
     def _refuse_copy(self, job: Job) -> None:
-        """Record the second copy of an update in the table of updates, without passing it to the server."""
         self.clock = max(self.clock, job.finish_time)
         version = self.algorithm.version
         if self.keep_arrivals or self.observers:
             self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
 
     def _check_progress(self, job: Job, refused: str) -> None:
-        """Count refused updates in a row, except damaged ones, which say nothing about the method."""
         fate = job.fate
         if fate is None or not fate.damage:
             super()._check_progress(job, refused)
 
     def _count_lost(self, why: str) -> None:
-        """Count one more lost or damaged job; end a run without a horizon after too many in a row."""
         self.lost_in_a_row += 1
         chance = (1 - self.faults.dropout) * (1 - self.faults.damage)
         limit = math.ceil(max(MOST_LOST_IN_A_ROW, 30 * self.scheduling.most_in_flight) / chance)

@@ -10,8 +10,8 @@ import torch
 
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks import Digits, MNIST5k
-from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.images import unlabelled
+from asyncfl_lite.tasks.partitions import balanced
 
 RNG = np.random.default_rng
 

@@ -32,8 +32,7 @@ from asyncfl_lite.simulator.faults import (
 )
 from asyncfl_lite.simulator.faulty_simulation import FaultyClock, FaultySimulation
 from asyncfl_lite.simulator.jobs import Fate, Outcome
-from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous
-from asyncfl_lite.simulator.selection import SameClient
+from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous, SameClient
 from asyncfl_lite.simulator.simulation import Simulation
 from conftest import Fixed
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, unit
+from asyncfl_lite.tasks.partitions import balanced
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 
 Labelled = tuple[Tensor, Tensor]

@@ -98,7 +98,6 @@ def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 
 def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
-    """Return ``(count, 1, side, side)`` bool masks, True inside one random rectangle each."""
     size = rng.uniform(0.1, 0.4, (2, count)) * side
     start = rng.uniform(0, 1, (2, count)) * (side - size)
     place = np.arange(side) + 0.5
@@ -163,7 +162,6 @@ def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
 
 @lru_cache(maxsize=1)
 def _photographs() -> tuple[Tensor, ...]:
-    """Return scikit-learn's two photographs, ``(3, 427, 640)`` in [0, 1] each."""
     from sklearn.datasets import load_sample_images  # takes a second to import: only when needed
 
     return tuple(torch.tensor(image).permute(2, 0, 1) / 255.0 for image in load_sample_images().images)
@@ -211,7 +209,6 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
 
 
 def _middle_square(image: Tensor) -> Tensor:
-    """Return the largest centred square of a ``(C, height, width)`` image."""
     height, width = image.shape[1:]
     size = min(height, width)
     top, left = (height - size) // 2, (width - size) // 2
