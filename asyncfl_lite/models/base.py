@@ -153,8 +153,8 @@ def _check_module(name: str, module: nn.Module) -> None:
 class _FlopCount(TorchDispatchMode):
     """Context that counts the floating-point operations inside it, by torch's own formulas.
 
-    It works like torch's ``FlopCounterMode``, but does not import the compiler, which takes longer than a small run. For
-    linear layers, it does not import the formulas either, since they import triton.
+    It works like torch's ``FlopCounterMode``, but does not import the compiler, which takes longer than a small run.
+    For linear layers, it does not import the formulas either, since they import triton.
     """
 
     total = 0
