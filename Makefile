@@ -91,11 +91,10 @@ league: $(READY)  ## compare METHOD, such as my_method.py, with all others, and 
 
 lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson to work in (EDITION=notebooks: as authors have it)
 	@mkdir -p my
-	@test -e "$$EDITION/00_start_here.ipynb" || $(BIN)/python -m asyncfl_course.student
-	@find notebooks $(wildcard student solutions) -name '*.ipynb' -not -path '*/.*' -exec $(BIN)/jupyter trust {} + > /dev/null
+	@test -e student/00_start_here.ipynb || $(BIN)/python -m asyncfl_course.student
+	@find notebooks student solutions -name '*.ipynb' -not -path '*/.*' -exec $(BIN)/jupyter trust {} + > /dev/null; true
 	@$(WITH) LAB_OPTIONS $(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" \
-	 --LabApp.extra_labextensions_path="$$PWD/labextensions" --LabApp.news_url=None \
-	 --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+	 --LabApp.extra_labextensions_path="$$PWD/labextensions" \
 	 --LabApp.default_url=/lab/tree/"$$EDITION"/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root)
 
 site: $(READY)  ## make site/index.html, with lessons, findings, glossary and reference as pages, without network (under a minute)
