@@ -107,16 +107,11 @@ class Settings(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
-        # Python would read them as 1 and 0
+    def _as_meant(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse truth for numbers, which Python reads as 1 and 0, and turn ``hidden=64`` into ``hidden=(64,)``."""
         values = value if isinstance(value, list | tuple) else (value,)
         if any(isinstance(part, bool) for part in values) and _wants_number(cls, info.field_name):
             raise ValueError("must be a number, not true or false")
-        return value
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _one_is_a_list_of_one(cls, value: Any, info: ValidationInfo) -> Any:
         *_, last = typing.get_args(cls.model_fields[str(info.field_name)].annotation) or (None,)
         if last is not Ellipsis or isinstance(value, bool) or not isinstance(value, int | float | str):
             return value
@@ -189,15 +184,7 @@ def nested(where: str, message: str) -> str:
 
 @contextmanager
 def written_as(**groups: Settings) -> Iterator[None]:
-    """Prefix setting names in error messages with their group, as in ``partition_settings.min_size``.
-
-    Args:
-        groups: name of a group -> its settings. A message that begins with the name of one of these settings is
-            prefixed with its group's name.
-
-    Raises:
-        AsyncFLError: the original error, with the group's name before the setting's name.
-    """
+    """Prefix setting names in error messages with their group, as in ``partition_settings.min_size``."""
     try:
         yield
     except AsyncFLError as error:
@@ -209,11 +196,7 @@ def written_as(**groups: Settings) -> Iterator[None]:
 
 
 class Registry(Generic[T]):
-    """The registered classes of one kind, by name, each with a one-line description.
-
-    Args:
-        kind: the kind of class, as errors call it (``"delay"``).
-    """
+    """The registered classes of one kind, such as ``"delay"``, by name, each with a one-line description."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -221,12 +204,7 @@ class Registry(Generic[T]):
         self._homes: dict[str, str] = {}
 
     def expect(self, package: str, homes: Mapping[str, Iterable[str]]) -> None:
-        """Import a module only when one of the names that it registers is needed, or all names are.
-
-        Args:
-            package: the package of the modules.
-            homes: module in the package -> the names that it registers.
-        """
+        """Import a module only when a name that it registers is needed, or all are; ``homes`` are module -> names."""
         self._homes |= {name: f"{package}.{module}" for module, names in homes.items() for name in names}
 
     def register(self, name: str) -> Callable[[type[T]], type[T]]:
@@ -251,11 +229,7 @@ class Registry(Generic[T]):
         del self._entries[name]
 
     def get(self, name: str) -> type[T]:
-        """Return the class registered under ``name``.
-
-        Raises:
-            ConfigError: if there is none; the message suggests the most similar name.
-        """
+        """Return the class registered under ``name``; the error for an unknown name suggests the most similar one."""
         if name not in self:
             raise ConfigError(unknown_name(self.kind, name, list(self)))
         return self._entries[name]
@@ -313,11 +287,7 @@ def on_copies(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def import_installed() -> None:
-    """Import the modules that installed packages declare as entry points, each only once.
-
-    Raises:
-        ConfigError: if one of them cannot be imported; the message names it.
-    """
+    """Import the modules that installed packages declare as entry points, each only once."""
     for point in _entry_points():
         if point.value not in _installed:
             _installed.append(point.value)  # before the import, since the module may ask for names itself

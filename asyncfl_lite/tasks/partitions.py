@@ -169,24 +169,6 @@ def _checked_owners(owners: object, count: int) -> np.ndarray:
     return owners_of(owners, count)
 
 
-def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np.ndarray:
-    """Return the sorted indices of ``count`` samples, balanced over classes, always the same ones.
-
-    The samples of a smaller count are among those of a larger one. If a class runs out, other classes fill the rest.
-    ``what`` names the setting that gives ``count`` in the error if there are fewer samples.
-    """
-    if count is None:
-        return np.arange(len(labels))
-    if count > len(labels):
-        raise DataError(f"{what}: must be at most {len(labels)}, got {count}")
-    shuffled = np.random.default_rng(0).permutation(len(labels))
-    turn = np.empty(len(labels), dtype=np.int64)  # a sample's number among those of its class
-    for label in np.unique(labels):
-        own = shuffled[labels[shuffled] == label]
-        turn[own] = np.arange(len(own))
-    return np.sort(shuffled[np.argsort(turn[shuffled], kind="stable")[:count]])
-
-
 def label_counts(labels: np.ndarray, parts: Sequence[np.ndarray], num_classes: int) -> np.ndarray:
     """Return the number of samples per client and class, (N, num_classes) int64; ``parts`` index the (n,) labels."""
     labels = np.asarray(labels)

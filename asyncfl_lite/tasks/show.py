@@ -16,7 +16,8 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from asyncfl_lite.base.style import NEUTRAL, use_style
-from asyncfl_lite.tasks.partitions import balanced, label_counts
+from asyncfl_lite.tasks.partitions import label_counts
+from asyncfl_lite.tasks.splits import balanced
 
 Task = Any
 """A task; its class imports this module."""

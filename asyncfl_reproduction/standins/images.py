@@ -42,7 +42,7 @@ from asyncfl_lite.tasks.images.base import (
 )
 from asyncfl_lite.tasks.images.files import CIFAR_LICENCE, KRIZHEVSKY, ImageFiles, Other
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize, side_by_side, turns
-from asyncfl_lite.tasks.partitions import balanced
+from asyncfl_lite.tasks.splits import balanced
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
 

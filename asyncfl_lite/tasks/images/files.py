@@ -53,7 +53,7 @@ from asyncfl_lite.tasks.images.base import (
     mnist_images,
     taken,
 )
-from asyncfl_lite.tasks.partitions import balanced
+from asyncfl_lite.tasks.splits import balanced
 from asyncfl_lite.tasks.task import TASKS, DownloadedSource, Task, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
 
