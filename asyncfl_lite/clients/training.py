@@ -22,7 +22,7 @@ from torch import Tensor
 
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import Alone, stacked_forward
-from asyncfl_lite.models.steps import Adam, Step, losses_and_gradient, sgd, with_backward
+from asyncfl_lite.models.steps import SGD, Adam, Step, descending, losses_and_gradient
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job
 
@@ -85,7 +85,7 @@ def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | N
     """
     lr = training.lr if lr is None else lr
     if training.optimiser == "sgd":
-        return sgd(lr, training.weight_decay)
+        return SGD(lr, training.weight_decay)
     like = like[None] if like.dim() == 1 else like
     return Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
 
@@ -226,58 +226,57 @@ class Cohort:
         first = works[0]
         self.buffers = None if first.job.start_buffers is None else first.job.start_buffers.clone()
         forward = Alone(model, self.buffers) if alone else stacked_forward(model)
-        self.outputs_and_backward = with_backward(forward)
         self.starts = torch.stack([work.job.sent for work in works])
-        self.x = self.starts.clone()
-        self.lr = first.lr if alone else self.x.new_tensor([work.lr for work in works])[:, None]
-        self.step = make_optimiser(training, self.x, self.lr)
-        self.sums = self.x.new_zeros(3, len(works))
-        self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
-        self.plan = Plan(works, self.x.device, pads=not alone)
+        self.lr = first.lr if alone else self.starts.new_tensor([work.lr for work in works])[:, None]
+        self.sums = self.starts.new_zeros(3, len(works))
+        self.gradients = torch.zeros_like(self.starts) if training.means_gradients else None
+        self.plan = Plan(works, self.starts.device, pads=not alone)
         self.generators = [work.draws for work in works if work.draws is not None]  # all or none
         corrections = [work.job.correction for work in works if work.job.correction is not None]  # all or none
         self.corrections = torch.stack(corrections) if corrections else None
+        corrects = self.corrections is not None and not training.correction_once
+        changes = training.proximal > 0 or corrects or self.gradients is not None
+        optimiser = make_optimiser(training, self.starts, self.lr)
+        self.models = descending(forward, self.starts, optimiser, self._changed if changes else None)
         self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
 
     def train(self) -> tuple[Tensor, Tensor]:
         """Run all steps; return ``(G, d)`` deltas and ``(G, 3)`` sums of losses, hits and squared losses."""
-        for number in range(len(self.plan.active)):
-            self._merge(number)
-            gradient = self._gradient(number)
-            still = len(gradient)
-            x = self.x[:still]
-            if self.training.proximal:
-                gradient.add_(x - self.starts[:still], alpha=self.training.proximal)
-            if self.corrections is not None and not self.training.correction_once:
-                gradient += self.corrections[:still]
-            if self.gradients is not None:
-                self.gradients[:still] += gradient
-            self.step(x, gradient)
-        x = self.x
+        for number, still in enumerate(self.plan.active):
+            for due, row, midway in self.merging:
+                if due == number:
+                    self.models.merge(row, midway.model, midway.weight)
+            inputs, targets = self._minibatches(number, still)
+            outputs = self.models.outputs(still, inputs, self._draws(number, still))
+            self.models.step(self._of_outputs(number, outputs, targets))
+        x = self.models.x
         if self.corrections is not None and self.training.correction_once:
             x = x - self.lr * self.corrections
             if self.gradients is not None:
                 self.gradients += self.corrections
         return x - self.starts, self.sums.T
 
-    def _merge(self, number: int) -> None:
-        """Merge a newer model into each job that is due to receive one before this step."""
-        for due, row, midway in self.merging:
-            if due == number:
-                self.x[row].lerp_(midway.model, midway.weight)
+    def _changed(self, x: Tensor, gradient: Tensor) -> Tensor:
+        """Add the proximal term's gradient and the corrections to ``(g, d)`` gradients; sum them up if asked to."""
+        still = len(gradient)
+        if self.training.proximal:
+            gradient.add_(x - self.starts[:still], alpha=self.training.proximal)
+        if self.corrections is not None and not self.training.correction_once:
+            gradient += self.corrections[:still]
+        if self.gradients is not None:
+            self.gradients[:still] += gradient
+        return gradient
 
-    def _gradient(self, number: int) -> Tensor:
-        """Return ``(g, d)`` gradients of the g running jobs; update their sums of losses and hits."""
-        still, counting = self.plan.active[number], self.plan.counts(number)
-        inputs, targets = self._minibatches(number, still)
-        shares = self.plan.shares(number, self.x)
-        outputs, backward = self.outputs_and_backward(self.x[:still], inputs, self._draws(number, still))
+    def _of_outputs(self, number: int, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the gradient of a step's outputs; update the running jobs' sums of losses and hits."""
+        counting = self.plan.counts(number)
+        shares = self.plan.shares(number, self.starts)
         flat = outputs.flatten(0, 1)
         losses, gradient = losses_and_gradient(self.data.losses, shares, flat, targets, wanted=counting)
         if counting and losses is not None:
             tally = torch.stack([losses, self.data.hits(flat, targets).to(losses), losses.square()])
             self._count(number, tally * (shares > 0) if self.plan.padded[number] else tally)
-        return backward(gradient.view_as(outputs))
+        return gradient.view_as(outputs)
 
     def _draws(self, number: int, still: int) -> Draws | None:
         """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
