@@ -355,10 +355,10 @@ def _gradient(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor, comp
     loss, weights = requests[0].loss, outputs.new_ones(len(requests))
     predictions = _predictions(requests, outputs, inputs)
     if predictions is outputs:
-        return losses_and_gradient(loss, weights, outputs, *compared, wanted=False)[1]
+        return losses_and_gradient(loss, weights, outputs, *compared)[1]
     leaf = outputs.requires_grad_()
     predictions = _predictions(requests, leaf, inputs)
-    _, gradient = losses_and_gradient(loss, weights, predictions.detach(), *compared, wanted=False)
+    _, gradient = losses_and_gradient(loss, weights, predictions.detach(), *compared)
     return torch.autograd.grad(predictions, leaf, gradient)[0]
 
 

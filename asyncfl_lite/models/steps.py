@@ -2,8 +2,9 @@
 
 Both work on one model, or on several side by side: every row of a ``(G, d)`` matrix is one client's or one server's
 model. Gradients are autograd's; what :mod:`.fast` has written out by hand is taken from there: gradients with the same
-bits, and plain gradient steps of chains of layers, which are rounded once less. Up to rounding, each row takes the steps that ``torch.optim`` would take for this model alone (a test compares them), with a state
-that starts fresh for every job. The last rows may drop out, because a later call may pass fewer rows.
+bits, and plain gradient steps of chains of layers, which are rounded differently. Each row takes the steps that
+``torch.optim`` would take for this model alone (a test compares them), with a state that starts fresh for every job.
+The last rows may drop out, because a later call may pass fewer rows.
 """
 
 from __future__ import annotations
@@ -36,19 +37,18 @@ def with_backward(forward: Forward) -> fast.WithBackward:
 
 
 def losses_and_gradient(
-    loss: fast.Loss, weights: Tensor, predictions: Tensor, *compared: Tensor, wanted: bool = True
+    loss: fast.Loss, weights: Tensor, predictions: Tensor, *compared: Tensor
 ) -> tuple[Tensor | None, Tensor]:
-    """Return the losses, and the gradient of their weighted sum with respect to ``predictions``.
+    """Return the losses, if they were computed, and the gradient of their weighted sum with respect to ``predictions``.
 
     Args:
         loss: a function, a method, or a :class:`~functools.partial` of one with settings.
         weights: the losses' weights, in the shape of the losses.
         predictions: ``(…, C)``, detached from autograd's graph.
         compared: the loss's other arguments.
-        wanted: whether the losses are needed; if not, None may be returned in their place.
     """
     if (gradient := fast.gradient_of(loss, weights, predictions, *compared)) is not None:
-        return loss(predictions, *compared) if wanted else None, gradient
+        return None, gradient
     leaf = predictions.detach().requires_grad_()
     losses = loss(leaf, *compared)
     return losses.detach(), torch.autograd.grad(losses, leaf, weights.to(losses))[0]
