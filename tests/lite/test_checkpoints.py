@@ -349,3 +349,14 @@ def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     run(config, checkpoint=tmp_path / "run.pt")
     assert len(saved) >= 3 and any(count % config.buffer_size for count in saved)
     assert config.hash == Config(**{**configs("fedbuff"), "checkpoint_every": 7}).hash
+
+
+def test_a_write_that_is_killed_leaves_the_old_file(tmp_path, monkeypatch):
+    def killed(self, target):
+        raise Interrupted
+
+    write_atomically(tmp_path / "x.txt", "old")
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(Interrupted):
+        write_atomically(tmp_path / "x.txt", "new")
+    assert (tmp_path / "x.txt").read_text() == "old"

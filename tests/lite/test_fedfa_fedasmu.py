@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import conftest
-from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite import Config, run
+from asyncfl_lite.algorithms import FedASMU, make_algorithm
 from conftest import update, vector
 
 started = functools.partial(conftest.started, x0=(0.0, 0.0))
@@ -121,3 +122,11 @@ def test_fedasmu_merges_only_what_is_newer():
     phi = 1 - 1 / 2**0.5
     assert merged.weight == pytest.approx(phi / (1 + phi))
     assert torch.equal(merged.model, method.x)
+
+
+def test_fedasmus_clients_merge_half_way_in_a_real_run(monkeypatch):
+    ends = {}
+    for merge_at in (None, 0.0, FedASMU.midway):
+        monkeypatch.setattr(FedASMU, "midway", merge_at)
+        ends[merge_at] = run(Config(algorithm="fedasmu", clients=6, concurrency=4, rounds=8, local_steps=4)).x.tolist()
+    assert ends[None] == ends[0.0] != ends[0.5]  # merging at once merges what was just sent: nothing

@@ -415,3 +415,12 @@ def test_lora_trains_and_sends_its_matrices_alone():
     with torch.no_grad():
         torch.testing.assert_close(lora(x, tokens), whole(w, tokens))  # its second matrices start at 0
     assert (result.x != 0).float().mean() > 0.9
+
+
+def test_decoding_looks_at_no_answer():
+    tasks = [task_of([("ab", one), ("cd", other)]) for one, other in (("47", "4"), ("7777", ""))]
+
+    def predict(tokens):  # the next token is a function of all before it
+        return one_hot(tokens.cumsum(1) % 6 + 3)
+
+    assert tasks[0].written(predict, tasks[0].inputs) == tasks[1].written(predict, tasks[1].inputs)

@@ -309,7 +309,7 @@ def digits_in(clips: torch.Tensor) -> np.ndarray:
 
 @pytest.mark.parametrize("classes", ["federated", "teachers"])
 def test_digits_that_the_seed_splits_are_in_one_part_only(classes):
-    source = MovingDigits(classes=classes, clips=800, test_clips=200, split="seeded")
+    source = MovingDigits(classes=classes, clips=200, test_clips=60, split="seeded")
     clients, teachers, tests = (set(part.tolist()) for part in motion._split(motion.digits_images()[1].numpy()))
     shown = {}
     for seed in (0, 3):
