@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,7 +24,7 @@ from asyncfl_course.explore import (
 )
 from asyncfl_course.explore.controls import as_image
 from asyncfl_lite import Config, Task, run, schedule
-from asyncfl_lite.plots import UNFINISHED, plot_gantt
+from asyncfl_lite.plots import UNFINISHED
 from asyncfl_lite.simulator.scheduling import SCHEDULING
 
 
@@ -155,20 +154,6 @@ def drawn_bars(figure) -> dict[tuple[float, float], tuple]:
     return dict(zip(starts, looks, strict=True))
 
 
-def test_the_picture_shows_the_moment(by_hand):
-    figure = moment_figure(by_hand, 4.5)
-    jobs, behind, accuracy, colours = figure.axes
-    bars = drawn_bars(figure)
-    assert {job: end for job, (end, _, hatch) in bars.items() if hatch} == {(0, 4): 4.5, (1, 4): 4.5, (2, 0): 4.5}
-    assert {job: end for job, (end, _, hatch) in bars.items() if not hatch} == {
-        (0, 0): 1, (0, 1): 2, (0, 2): 3, (0, 3): 4, (1, 0): 2, (1, 2): 4,
-    }  # fmt: skip
-    assert [text.get_text() for text in jobs.texts] == ["v2", "v2", "v0"]
-    assert [bar.get_width() for bar in behind.patches] == [1, 1, 3]
-    assert accuracy.lines[-1].get_xydata().tolist() == [[4.5, moment(by_hand, 4.5).accuracy]]
-    assert colours.get_ylabel() == "staleness on arrival (versions)"
-
-
 def test_the_report_to_watch_is_marked(by_hand):
     """At 5, client 2's first report, three versions late, shares its instant with client 0's."""
 
@@ -180,17 +165,6 @@ def test_the_report_to_watch_is_marked(by_hand):
 
     assert marks(5.0) == ([(2, 5.0, "*"), (0, 5.0, "o")], ["τ = 3", "τ = 1"])
     assert marks(3.0) == ([(0, 3.0, "*")], ["τ = 0"]) and marks(4.5) == marks(0.0) == ([], [])
-
-
-def test_a_colour_means_the_same_in_timeline_and_time_machine(by_hand):
-    """Yellow is fresh and dark is stale in both, and in the README's picture, which is a timeline."""
-    axes = plot_gantt(by_hand.updates, until=6.0, in_flight=by_hand.in_flight)
-    theirs = drawn_bars(axes.figure)
-    plt.close(axes.figure)
-    machine = drawn_bars(moment_figure(by_hand, 6.0))
-    assert len(theirs) == 11 and all(machine[job][1] == colour for job, (_, colour, _) in theirs.items())
-    brightness = [sum(machine[job][1][:3]) for job in ((0, 0), (0, 1), (1, 2), (2, 0))]  # staleness 0, 1, 2, 3
-    assert brightness == sorted(brightness, reverse=True)
 
 
 def test_a_job_that_was_called_off_stays_where_it_ended():
