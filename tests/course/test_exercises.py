@@ -1,4 +1,4 @@
-"""Exercises check: every solution is right, every stub is open, a plausible mistake is told on which input it is wrong.
+"""Exercises check: every stub is open, a plausible mistake is told on which input it is wrong.
 
 Mistakes are in ``tests/mistakes/``, one module per lesson, ``MISTAKES``: exercise -> code in the stub's place.
 """
@@ -50,11 +50,10 @@ def marked(ids) -> list:
 
 
 @pytest.mark.parametrize("id", marked(STUBS))
-def test_the_solution_is_right_and_the_stub_is_open(id, as_in_a_notebook):  # noqa: F811
+def test_the_stub_is_open(id, as_in_a_notebook):  # noqa: F811
+    """That the solution is right, ``make test`` finds when it runs the lesson: it stands in the stub's place there."""
     stub = STUBS[id]
     assert stub.solution, f"{id} has no solution folded below it"
-    found = answered(stub, stub.solution)
-    assert found, repr(found)
     assert answered(stub, stub.code).state == "open"
 
 
