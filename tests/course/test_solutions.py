@@ -64,7 +64,8 @@ def as_in_a_notebook(monkeypatch):
     plt.close("all")
     plt.switch_backend(backend)
     for registry, entries in zip(registries, before, strict=True):
-        registry._entries = entries
+        loaded = {name: one for name, one in registry._entries.items() if one.__module__.startswith("asyncfl_")}
+        registry._entries = loaded | entries  # ours are imported once, when they are asked for
 
 
 def execute(solution: Solution, statements: list[str]) -> dict:
