@@ -18,7 +18,6 @@ from asyncfl_course.explore import (
     moment,
     moment_figure,
     predicted_staleness,
-    report_rates,
     run_clock,
     staleness_figure,
 )
@@ -67,18 +66,6 @@ def test_the_prediction_is_the_number_of_jobs_that_age(policy, in_flight, buffer
 def test_long_runs_meet_the_prediction_and_short_ones_stay_below():
     short, long = (run_clock("fedecho_large", versions=count).updates["staleness"].mean() for count in (100, 8000))
     assert short < 4.2 and long == pytest.approx(5.0, abs=0.06)
-
-
-def test_reports_of_the_long_run_are_forecast():
-    durations = np.linspace(1, 20, 400) ** 2 / 20  # from 0.05 to 20; many clients, so they are nearly independent
-    rates = report_rates(durations, 150)
-    assert (rates * durations).sum() == pytest.approx(150)
-    assert np.ptp(1 / rates - durations) < 1e-6  # all are idle for 1 / ν
-    setting = {"durations": durations.tolist(), "clients": 400, "concurrency": 150, "buffer_size": 5}
-    planned = run_clock("per_client", **setting, versions=None, horizon=500)
-    settled = planned.updates.query("arrived_at > 100")["client"]
-    counted = np.bincount(settled, minlength=400) / 400
-    assert counted.reshape(4, 100).sum(1) == pytest.approx(rates.reshape(4, 100).sum(1), rel=0.03)
 
 
 @pytest.mark.parametrize("law", READY_LAWS)
@@ -135,15 +122,6 @@ def test_ties_and_the_buffer(by_hand):
         and last.arrivals == len(by_hand.updates)
         and last.accuracy == by_hand.summary["final_accuracy"]
     )
-
-
-@pytest.mark.parametrize("scheduling", ["after_agg", "rounds", "burst"])
-def test_as_many_train_as_the_policy_says(scheduling):
-    result = short_run(scheduling=scheduling, **({"buffer_size": 3} if scheduling == "rounds" else {}))
-    for time in np.arange(0.25, result.summary["virtual_time"], 0.5):
-        now = moment(result, time)
-        waiting = {"after_agg": 0, "rounds": now.buffered, "burst": now.buffered}[scheduling]
-        assert len(now.training) == 3 - waiting
 
 
 def drawn_bars(figure) -> dict[tuple[float, float], tuple]:

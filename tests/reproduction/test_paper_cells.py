@@ -65,24 +65,9 @@ def data(texts, monkeypatch):
 
 
 OF_THE_METHOD = {
-    "algorithm",
-    "settings",
-    "model",
-    "model_settings",
-    "initial",
-    "initial_settings",
-    "client_lr",
-    "rounds",
-}
-OF_THE_METHOD |= {
-    "server_lr",
-    "client_optimizer",
-    "weight_decay",
-    "client_lr_decay",
-    "bn_mode",
-    "horizon",
-    "eval_every",
-}
+    "algorithm", "settings", "model", "model_settings", "initial", "initial_settings", "client_lr", "rounds", "server_lr",
+    "client_optimizer", "weight_decay", "client_lr_decay", "bn_mode", "horizon", "eval_every",
+}  # fmt: skip
 """What does not bear on who has which data and trains when, but for the samples that the server keeps."""
 OF_THE_DEAL = (
     "task", "task_settings", "partition", "partition_settings", "alpha", "clients", "seed", "algorithm", "settings",
