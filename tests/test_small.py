@@ -27,7 +27,7 @@ EXECUTED = {"fedbuff": (34, 1480), "fedecho": (39, 1770)}
 """Method -> files and lines of the library that three warm versions on digits execute."""
 LOADED = 14_000
 """Lines of the library's modules that runs of both load."""
-OPTIONS, NEVER_SET = 210, 59
+OPTIONS, NEVER_SET = 212, 61
 """Fields that settings classes of the library declare, and those that no cell changes from their default."""
 RUN = """
 import collections, json, sys
