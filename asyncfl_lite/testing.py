@@ -43,10 +43,9 @@ from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import load_checkpoint, save_checkpoint
-from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update, in_dtype
+from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update, in_dtype, who_did_what
 from asyncfl_lite.simulator.server import ServerError, untrue_answer
 from asyncfl_lite.simulator.simulation import Train
-from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.task import UnlabelledSet
 
@@ -143,7 +142,6 @@ def _failure(check: Check, make: Candidate, said: Collection[str]) -> str | None
 
 
 def _where(error: Exception, make: Candidate) -> str:
-    """Return the kind of an exception, and its line in the method's own code, if it arose there."""
     kind = type(error).__name__
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in make.source_files]
     if not own:
@@ -287,7 +285,6 @@ def restart(run: Run, updates: Sequence[Update]) -> Algorithm:
 
 
 def _parts(value: Any, where: str) -> list[tuple[str, Any]] | None:
-    """Return the parts of a mapping, a sequence or an update, each with its path; None for anything else."""
     if isinstance(value, Update):
         return [(f"{where}.{part.name}", getattr(value, part.name)) for part in dataclasses.fields(value)]
     if isinstance(value, dict):
@@ -414,7 +411,6 @@ def check_refusals(make: Candidate) -> None:
 
 
 def _unsound(good: Update, version: int) -> dict[str, Update]:
-    """Return faulty copies of an update, which no method may accept, by kind of fault."""
     nan, infinite = good.delta.clone(), good.delta.clone()
     nan[0], infinite[-1] = float("nan"), float("inf")
     return {
@@ -427,7 +423,6 @@ def _unsound(good: Update, version: int) -> dict[str, Update]:
 
 
 def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
-    """Return the state of a method and its random stream, without the recorded rejections."""
     state = {name: value for name, value in method.state().items() if name != "rejections"}
     return {**state, "rng": method.context.rng.bit_generator.state}
 
@@ -517,7 +512,6 @@ def check_save_and_restore(make: Candidate) -> None:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return a run's final state and its updates, which must be equal in a repeated run."""
     updates = who_did_what(run.simulation, run.parts).updates.astype(float).to_numpy().tolist()
     return {"state": run.algorithm.state(), "rng": run.server_rng.bit_generator.state, "updates": updates}
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.runs.defaults import flat
+from asyncfl_lite.runs.config import flat
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.files import shipped
 from asyncfl_lite.tasks.task import UnlabelledSet
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
@@ -98,7 +99,6 @@ def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 
 def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
-    """Return ``(count, 1, side, side)`` bool masks, True inside one random rectangle each."""
     size = rng.uniform(0.1, 0.4, (2, count)) * side
     start = rng.uniform(0, 1, (2, count)) * (side - size)
     place = np.arange(side) + 0.5
@@ -164,9 +164,10 @@ def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
 @lru_cache(maxsize=1)
 def _photographs() -> tuple[Tensor, ...]:
     """Return scikit-learn's two photographs, ``(3, 427, 640)`` in [0, 1] each."""
-    from sklearn.datasets import load_sample_images  # takes a second to import: only when needed
+    from PIL import Image
 
-    return tuple(torch.tensor(image).permute(2, 0, 1) / 255.0 for image in load_sample_images().images)
+    paths = (shipped("sklearn", f"datasets/images/{name}.jpg") for name in ("china", "flower"))
+    return tuple(torch.tensor(np.asarray(Image.open(path))).permute(2, 0, 1) / 255.0 for path in paths)
 
 
 def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
@@ -211,7 +212,6 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
 
 
 def _middle_square(image: Tensor) -> Tensor:
-    """Return the largest centred square of a ``(C, height, width)`` image."""
     height, width = image.shape[1:]
     size = min(height, width)
     top, left = (height - size) // 2, (width - size) // 2
