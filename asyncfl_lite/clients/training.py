@@ -258,6 +258,7 @@ class Cohort:
             self.models.step(self._of_outputs(number, outputs, targets))
         self._count()
         x = self.models.x
+        del self.models
         if self.corrections is not None and self.training.correction_once:
             x = x - self.lr * self.corrections
             if self.gradients is not None:
