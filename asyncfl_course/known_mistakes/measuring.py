@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -132,14 +131,6 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda tau, L: 2 * math.sin(math.pi / (2 * (2 * tau + 1))),
     },
     "14.3": {
-        "You draw with replacement; a buffer holds M different clients.":
-            lambda u, m: np.mean([np.mean(b) ** 2 for b in itertools.product(u, repeat=m)]),
-        "You square the mean of the means; square each buffer's mean, then average.":
-            lambda u, m: np.mean([np.mean(b) for b in itertools.combinations(u, m)]) ** 2,
-        "This is the variance of independent draws; here clients are drawn without replacement.":
-            lambda u, m: np.var(u) / m,
-    },
-    "14.4": {
         "You weigh all clients equally; a fast client arrives more often.":
             lambda d, c: np.mean(c),
         "You weigh by duration; a client of duration d arrives 1/d times in a unit of time.":

@@ -23,9 +23,6 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS: dict[str, Lesson] = {path.stem: lesson(path) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))}
 SOLUTIONS = [solution for book in LESSONS.values() for solution in book.solutions]
 SECONDS: dict[str, int] = {
-    "00_start_here-7": 3,
-    "01_virtual_time-8": 3,
-    "02_heterogeneity-7": 3,
     "05_kuiper-9": 4,
     "08_fedecho_evidence-4": 3,
     "08_fedecho_evidence-5": 5,
