@@ -32,7 +32,7 @@ class Density(NamedTuple):
         intervals: intervals in prose and outputs.
         cells: all cells.
         minutes: for reading and exercises.
-        drawings: pictures in the text, drawings and animations of outputs; charts of data are not counted.
+        drawings: pictures in the text, drawings, animations and explorable pages of outputs; charts are not counted.
     """
 
     numbers: int
@@ -83,7 +83,9 @@ def density(book: nbformat.NotebookNode) -> Density:
         len(NUMBER.findall(" ".join(prose))),
         INTERVAL.findall(f"{FORMULA.sub('', _text(book))}\n{shown}"),
     )
-    drawn = [out for out in outs if "image/svg+xml" in out.get("data", {}) or "animation" in _html(out)]
+    drawn = [
+        out for out in outs if "image/svg+xml" in out.get("data", {}) or re.search("animation|<iframe", _html(out))
+    ]
     return Density(
         round(1000 * numbers / len(prose)), len(intervals), len(book.cells), reading + exercises,
         len(PICTURE.findall(_text(book))) + len(drawn),
