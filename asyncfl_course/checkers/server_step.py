@@ -33,8 +33,8 @@ SIMULATED = 0.03
 def noise_at_rest(answer: Any) -> str:
     """Compare the answer with the standard deviation of a model on a noisy quadratic, once it has settled."""
     cases = {
-        (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
-        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; what "
+        (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is one client's centre, whose deviation is σ",
+        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M unrelated clients' centres; what "
         "variance does that have, and what deviation?",
         (0.3, 1.0, 1.0, 5): "at κ = 1 this is Section 2's quadratic, whose V is a variance",
         (1.0, 0.5, 1.0, 5): "clients that go half of the way change x_{t+1} by half as much; what replaces η?",

@@ -25,7 +25,6 @@ SOLUTIONS = [solution for book in LESSONS.values() for solution in book.solution
 SECONDS: dict[str, int] = {
     "05_kuiper-9": 4,
     "08_fedecho_evidence-4": 3,
-    "08_fedecho_evidence-5": 5,
     "09_fedadt-5": 4,
     "10_fedrevive-6": 6,
     "11_text-6": 14,
