@@ -93,7 +93,7 @@ COURSE = (
         (
             Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 44, 25),
             Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 45, 45),
-            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 78, 57),
+            Lesson("05_kuiper", "KUIPER", "devices that wait for company, and errors that count", 28, 32),
         ),
         True,
     ),
@@ -122,7 +122,7 @@ COURSE = (
         (
             Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 50, 34),
             Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 36, 38),
-            Lesson("16_questions", "Questions", "the comparison that no paper makes", 43, 29),
+            Lesson("16_evidence", "Evidence", "do KUIPER and FedRevive hold?", 39, 28),
             Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 26, 93),
             Lesson("18_referee", "Referee", "a plan sealed before the result", 27, 45),
         ),

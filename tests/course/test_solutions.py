@@ -26,7 +26,6 @@ SECONDS: dict[str, int] = {
     "00_start_here-7": 3,
     "01_virtual_time-8": 3,
     "02_heterogeneity-7": 3,
-    "05_kuiper-9": 4,
     "08_fedecho_evidence-4": 3,
     "08_fedecho_evidence-5": 5,
     "09_fedadt-5": 4,
