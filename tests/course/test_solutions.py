@@ -51,7 +51,7 @@ def as_in_a_notebook(monkeypatch):
     monkeypatch.chdir(NOTEBOOKS)
     monkeypatch.setitem(sys.modules, "lesson", type(sys)("lesson"))
     registries = (ALGORITHMS, DELAYS, INITIALISERS, MODELS, PARTITIONS, SELECTIONS, TASKS)
-    before = [dict(registry._entries) for registry in registries]
+    before = [{name: registry.get(name) for name in registry} for registry in registries]  # imports all of them
     backend = matplotlib.get_backend()
     plt.switch_backend("agg")
     yield

@@ -2,7 +2,7 @@
 
 MISTAKES = {
     "16.1": [
-        "def luckiest(n):\n    return stats.norm.ppf(1 - 1 / (n + 1))",  # a quantile, not a mean
+        "from scipy import stats\ndef luckiest(n):\n    return stats.norm.ppf(1 - 1 / (n + 1))",  # a quantile, not a mean
         "def luckiest(n):\n    return np.random.default_rng(0).standard_normal((50_000, n)).mean(1).mean()",
         "def luckiest(n):\n    return abs(np.random.default_rng(0).standard_normal((50_000, n))).max(1).mean()",
     ],
