@@ -103,15 +103,15 @@ COURSE = (
             Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 32, 28),
             Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 36, 30),
             Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 45, 23),
-            Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 42, 30),
-            Lesson("10_fedrevive", "FedRevive", "stale updates revived on made-up samples", 66, 30),
+            Lesson("09_fedadt", "FedADT", "a lesson for late models", 22, 30),
+            Lesson("10_fedrevive", "FedRevive", "stale updates revived on generated images", 27, 30),
         ),
         True,
     ),
     Part(
         "Other data",
         (
-            Lesson("11_text", "Text", "from words to asynchronous training", 49, 30),
+            Lesson("11_text", "Text", "from words to asynchronous training", 28, 30),
             Lesson("12_generation", "Generation", "language models that answer sums", 36, 24),
             Lesson("13_video", "Video", "clips, and what changes with them", 42, 25),
         ),

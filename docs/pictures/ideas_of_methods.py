@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ideas import BLUE, FOLDER, GREY, INK, LIGHT, ORANGE, Sheet
+from ideas import BLUE, FOLDER, GREEN, GREY, INK, LIGHT, ORANGE, Sheet
 
 KUIPER, FEDADT, FEDREVIVE, PALE = "#a51c30", "#5b3fa0", "#a8559a", "#f3f4f6"
 
@@ -84,7 +84,282 @@ def pull() -> Sheet:
     return sheet
 
 
-DRAWINGS: dict[str, Callable[[], Sheet]] = {"burst": burst, "reading": reading, "pull": pull}
+def swap() -> Sheet:
+    """Draw how an update's share gives way to distillation as staleness grows."""
+    sheet = Sheet(820, 236, "A stale update gives way")
+    sheet.text(20, 30, "what the server takes from one arrival", INK, "start", 15)
+    for row, (name, share) in enumerate((("fresh", 0.0), ("a little late", 0.25), ("late", 0.6), ("very late", 1.0))):
+        y = 48 + 40 * row
+        sheet.text(150, y + 19, name, GREY, "end")
+        width = 560 * (1 - share)
+        if width:
+            sheet.bar(170, y, width - 2, 28, BLUE)
+        if share:
+            sheet.bar(170 + width, y, 560 - width, 28, FEDREVIVE)
+    sheet.text(180, 67, "the client's own update", "white", "start", 13)
+    sheet.text(720, 187, "what the teachers say today", "white", "end", 13)
+    sheet.text(450, 224, "A client's own step is old. What its model says about an image is never old.", size=13)
+    return sheet
+
+
+def questions() -> Sheet:
+    """Draw the three questions that the generator's loss asks about an image."""
+    sheet = Sheet(820, 250, "Three questions about a generated image")
+    blot = ("..##.", ".#..#", "..##.", ".#..#", "..##.")
+    for down, row in enumerate(blot):
+        for across, cell in enumerate(row):
+            sheet.bar(40 + 24 * across, 62 + 24 * down, 23, 23, INK if cell == "#" else PALE)
+    sheet.text(99, 46, "asked for: an 8", GREY, size=13)
+    for row, (asked, answer, who) in enumerate(
+        (
+            ("Do the teachers see the class?", "yes, an 8", "target term"),
+            ("Does it look like data inside a network?", "the layer's statistics fit", "feature term"),
+            ("Is there something to learn?", "the student is less sure", "adversarial term"),
+        )
+    ):
+        y = 52 + 62 * row
+        sheet.arrow((170, 122), (236, y + 20), GREY, 1.5)
+        sheet.box(244, y, 310, 40, asked, FEDREVIVE)
+        sheet.text(572, y + 17, answer, INK, "start")
+        sheet.text(572, y + 36, who, FEDREVIVE, "start", 13)
+    return sheet
+
+
+def loop() -> Sheet:
+    """Draw the generator's loop: make, ask, improve a copy, and move a little towards it."""
+    sheet = Sheet(820, 250, "The generator's loop")
+    steps = (("noise and classes", GREY), ("generator's copy", FEDREVIVE), ("images", INK), ("teachers, student", BLUE))
+    for place, (name, colour) in enumerate(steps):
+        x = 24 + 202 * place
+        sheet.box(x, 50, 150, 46, name, colour)
+        if place:
+            sheet.arrow((x - 50, 73), (x - 4, 73))
+    sheet.line((705, 98), (705, 136), (300, 136), colour=ORANGE, width=2)
+    sheet.arrow((300, 136), (300, 100), ORANGE)
+    sheet.text(516, 154, "loss: improve the copy and the noise", ORANGE, "start", 13)
+    sheet.line((504, 98), (504, 158), colour=GREEN, width=2)
+    sheet.arrow((504, 158), (504, 180), GREEN)
+    sheet.box(400, 182, 208, 42, "pool of the best images", GREEN)
+    sheet.arrow((250, 98), (180, 180), FEDREVIVE)
+    sheet.box(56, 182, 236, 42, "the generator itself", FEDREVIVE)
+    sheet.text(74, 142, "moves a little", FEDREVIVE, "start", 13)
+    sheet.text(74, 160, "towards its copy", FEDREVIVE, "start", 13)
+    return sheet
+
+
+def taught() -> Sheet:
+    """Draw a late model that is taught by the latest one before the two are mixed."""
+    sheet = Sheet(820, 236, "A lesson before mixing")
+    for left, title, colour in (
+        (20, "FedAsync mixes the late model in as it is", GREY),
+        (430, "FedADT teaches it first", FEDADT),
+    ):
+        sheet.text(left + 180, 30, title, colour, size=15)
+        sheet.dot(left + 70, 80, INK, 8)
+        sheet.text(left + 70, 62, "latest version", INK, size=13)
+        sheet.dot(left + 320, 170, ORANGE, 8)
+        sheet.text(left + 320, 196, "late model", ORANGE, size=13)
+    sheet.arrow((96, 84), (150, 104), GREY, 2.5)
+    sheet.line((150, 104), (336, 168), colour=LIGHT, dashed=True)
+    sheet.text(110, 132, "a small step", GREY, "middle", 13)
+    sheet.arrow((744, 162), (632, 104), FEDADT, 2.5)
+    sheet.dot(622, 98, FEDADT, 8)
+    sheet.text(706, 104, "a lesson from", FEDADT, "start", 13)
+    sheet.text(706, 122, "teacher, labels", FEDADT, "start", 13)
+    sheet.arrow((508, 82), (556, 89), GREY, 2.5)
+    sheet.line((556, 89), (614, 97), colour=LIGHT, dashed=True)
+    sheet.text(540, 132, "the same small step,", GREY, "middle", 13)
+    sheet.text(540, 150, "to a better place", GREY, "middle", 13)
+    sheet.text(410, 224, "The teacher is the latest global model. The server has a few labelled samples.", size=13)
+    return sheet
+
+
+def shares() -> Sheet:
+    """Draw a global model as a bar of the shares of the arrivals that made it."""
+    sheet = Sheet(820, 200, "What the global model is made of")
+    sheet.text(20, 30, "the global model after each arrival, as shares of the models that made it", INK, "start", 15)
+    beta, names = 0.3, ("first", "second", "third", "fourth")
+    shades = ("#c9bfe0", "#a794cc", "#8169b8", FEDADT)
+    parts = [1.0]
+    for row, name in enumerate(names):
+        y = 48 + 30 * row
+        parts = [(1 - beta) * part for part in parts] + [beta]
+        sheet.text(150, y + 17, f"{name} arrival", GREY, "end", 13)
+        x = 170.0
+        for number, part in enumerate(parts):
+            sheet.bar(x, y, 560 * part - 2, 24, LIGHT if number == 0 else shades[number - 1])
+            x += 560 * part
+    sheet.text(410, 190, "Each arrival takes its share from all before it, so older ones fade.", size=13)
+    return sheet
+
+
+def pulls() -> Sheet:
+    """Draw the teacher's pull and the label's push on a student, at their true proportions."""
+    sheet = Sheet(820, 200, "The teacher's pull and the label's push")
+    for left, title, pull in ((40, "as the loss is printed", 34), (440, "as in Hinton's paper, times T squared", 190)):
+        sheet.text(left + 150, 30, title, INK, size=15)
+        sheet.dot(left + 40, 110, ORANGE, 9)
+        sheet.text(left + 40, 140, "student", ORANGE, size=13)
+        sheet.arrow((left + 52, 102), (left + 270, 62), BLUE, 3)
+        sheet.text(left + 280, 66, "label", BLUE, "start")
+        sheet.arrow((left + 52, 114), (left + 52 + pull, 114 + pull * 0.12), FEDADT, 3)
+        sheet.text(left + 62 + pull, 122 + pull * 0.12, "teacher", FEDADT, "start")
+    sheet.text(
+        410, 184, "Softening shrinks the teacher's part twice, and the printed loss does not make up for it.", size=13
+    )
+    return sheet
+
+
+def rows() -> Sheet:
+    """Draw a table of tokens and the rows that two clients move."""
+    sheet = Sheet(820, 250, "Rows of the table of tokens")
+    words = ("the", "cat", "sat", "dog", "ran", "ship")
+    users = {"the": (BLUE, ORANGE), "cat": (BLUE,), "sat": (BLUE,), "dog": (ORANGE,), "ran": (ORANGE,), "ship": ()}
+    sheet.text(410, 28, "table of tokens: one row a word", INK, size=15)
+    sheet.text(120, 78, "client 1 holds", BLUE)
+    sheet.text(120, 100, "the cat sat", BLUE, size=16)
+    sheet.text(700, 78, "client 2 holds", ORANGE)
+    sheet.text(700, 100, "the dog ran", ORANGE, size=16)
+    for place, word in enumerate(words):
+        y = 42 + 30 * place
+        sheet.text(316, y + 19, word, INK, "end")
+        for column in range(6):
+            sheet.bar(330 + 28 * column, y, 26, 26, PALE)
+        if BLUE in users[word]:
+            sheet.bar(326, y, 5, 26, BLUE)
+            sheet.line((190, 96), (262, y + 14), colour=BLUE)
+        if ORANGE in users[word]:
+            sheet.bar(498, y, 5, 26, ORANGE)
+            sheet.line((636, 96), (510, y + 14), colour=ORANGE)
+    sheet.text(410, 242, "Nobody moves the last row. Averaging halves what only one client says.", GREY, size=13)
+    return sheet
+
+
+def prompts() -> Sheet:
+    """Draw a text of soft prompts and a snippet, and what becomes of each."""
+    sheet = Sheet(820, 220, "Soft prompts and a snippet")
+    for place in range(8):
+        sheet.bar(24 + 54 * place, 60, 50, 44, FEDREVIVE if place < 3 else GREY)
+    sheet.text(103, 88, "soft prompts", "white", size=13)
+    sheet.text(320, 88, "a snippet's embeddings", "white", size=13)
+    sheet.arrow((460, 82), (524, 82))
+    sheet.box(530, 60, 120, 44, "teachers", BLUE)
+    sheet.arrow((652, 82), (700, 82))
+    sheet.text(706, 80, "how sure of", INK, "start", 13)
+    sheet.text(706, 97, "the class?", INK, "start", 13)
+    sheet.line((590, 58), (590, 34), (240, 34), colour=ORANGE, width=2)
+    sheet.arrow((240, 34), (240, 56), ORANGE)
+    sheet.text(420, 26, "the gradient changes both", ORANGE, size=13)
+    sheet.arrow((103, 108), (103, 150), FEDREVIVE)
+    sheet.text(103, 172, "kept, moved a little", FEDREVIVE)
+    sheet.arrow((320, 108), (320, 150), GREY)
+    sheet.text(320, 172, "forgotten", GREY)
+    sheet.text(410, 206, "Words are whole numbers, so the server moves their embeddings instead.", size=13)
+    return sheet
+
+
+def frames() -> Sheet:
+    """Draw the frames of a moving digit, and two clips that share them."""
+    sheet = Sheet(820, 250, "Frames of a moving digit")
+    for clip, (name, shifts, colour) in enumerate(
+        (("moves right", (0, 1, 2, 3), BLUE), ("moves left", (3, 2, 1, 0), ORANGE))
+    ):
+        y = 40 + 92 * clip
+        sheet.text(20, y + 38, name, colour, "start", 15)
+        for frame, shift in enumerate(shifts):
+            x = 140 + 160 * frame
+            sheet.bar(x, y, 110, 66, PALE)
+            sheet.text(x + 22 + 22 * shift, y + 48, "7", INK, size=40)
+            if frame:
+                sheet.arrow((x - 40, y + 33), (x - 12, y + 33), GREY, 1.5)
+    for frame in range(4):
+        sheet.text(195 + 160 * frame, 28, f"frame {frame + 1}", GREY, size=13)
+    sheet.text(
+        410, 234, "The same four pictures in another order: only their order tells the two classes apart.", size=13
+    )
+    return sheet
+
+
+def chain() -> Sheet:
+    """Draw a chain of teachers and its control, the same small network without a teacher."""
+    sheet = Sheet(820, 236, "A chain of teachers and its control")
+    sheet.text(20, 66, "chain", GREEN, "start", 15)
+    sheet.text(20, 176, "control", ORANGE, "start", 15)
+    for x, width, height, name in (
+        (130, 170, 76, "large network"),
+        (380, 150, 56, "assistant"),
+        (610, 130, 40, "small"),
+    ):
+        sheet.box(x, 62 - height / 2, width, height, name, GREEN)
+    sheet.arrow((302, 62), (376, 62), GREEN)
+    sheet.arrow((532, 62), (606, 62), GREEN)
+    sheet.text(339, 50, "teaches", GREEN, size=13)
+    sheet.text(569, 50, "teaches", GREEN, size=13)
+    sheet.box(380, 150, 150, 44, "labelled clips", GREY)
+    sheet.box(610, 152, 130, 40, "small", ORANGE)
+    sheet.arrow((532, 172), (606, 172), ORANGE)
+    sheet.line((455, 148), (455, 126), (215, 126), colour=LIGHT, width=2)
+    sheet.arrow((215, 126), (215, 104), LIGHT)
+    sheet.arrow((455, 126), (455, 94), LIGHT)
+    sheet.text(
+        410,
+        224,
+        "Both small networks see the same clips. Only then does the difference belong to the teachers.",
+        size=13,
+    )
+    return sheet
+
+
+def answering() -> Sheet:
+    """Draw a model that writes an answer token by token."""
+    sheet = Sheet(820, 236, "Writing an answer")
+    written = ["4", "+", "7", "[ANSWER]"]
+    for row, token in enumerate(("1", "1", "[END]")):
+        y = 44 + 56 * row
+        for place, one in enumerate(written):
+            sheet.box(20 + 80 * place, y, 74, 36, one, GREEN if place > 3 else GREY)
+        x = 20 + 80 * len(written)
+        sheet.arrow((x, y + 18), (x + 40, y + 18))
+        sheet.text(x + 50, y + 23, f"most probable next: {token}", GREEN, "start")
+        written.append(token)
+    sheet.text(20, 28, "the model reads all so far, and adds one token", INK, "start", 15)
+    sheet.text(410, 224, "A wrong token is read as well, so one mistake leads to others.", GREY, size=13)
+    return sheet
+
+
+def whole() -> Sheet:
+    """Draw how few answers are right as a whole if each token is right more often than not."""
+    sheet = Sheet(820, 220, "Right tokens and right answers")
+    pattern = ("111", "110", "101", "011", "111", "100", "110", "011")
+    sheet.text(20, 30, "eight answers of three tokens: right (green), wrong (orange)", INK, "start", 15)
+    for place, answer in enumerate(pattern):
+        x = 30 + 98 * place
+        for token, right in enumerate(answer):
+            sheet.bar(x + 26 * token, 56, 24, 40, GREEN if right == "1" else ORANGE)
+        whole_right = answer == "111"
+        sheet.text(x + 38, 124, "right" if whole_right else "wrong", GREEN if whole_right else ORANGE)
+    sheet.text(410, 166, "Most tokens are right, and most answers are wrong.", size=14)
+    sheet.text(410, 196, "An answer counts only if every token of it is right.", GREY, size=13)
+    return sheet
+
+
+DRAWINGS: dict[str, Callable[[], Sheet]] = {
+    "burst": burst,
+    "reading": reading,
+    "pull": pull,
+    "swap": swap,
+    "questions": questions,
+    "loop": loop,
+    "taught": taught,
+    "shares": shares,
+    "pulls": pulls,
+    "rows": rows,
+    "prompts": prompts,
+    "frames": frames,
+    "chain": chain,
+    "answering": answering,
+    "whole": whole,
+}
 
 if __name__ == "__main__":
     for name, drawn in DRAWINGS.items():
