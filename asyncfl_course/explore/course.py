@@ -112,8 +112,8 @@ COURSE = (
         "Other data",
         (
             Lesson("11_text", "Text", "from words to asynchronous training", 28, 30),
-            Lesson("12_generation", "Generation", "language models that answer sums", 36, 24),
-            Lesson("13_video", "Video", "clips, and what changes with them", 42, 25),
+            Lesson("12_generation", "Generation", "language models that answer sums", 30, 24),
+            Lesson("13_video", "Video", "clips, and what changes with them", 28, 25),
         ),
         False,
     ),

@@ -238,8 +238,8 @@ def rows() -> Sheet:
 def prompts() -> Sheet:
     """Draw a text of soft prompts and a snippet, and what becomes of each."""
     sheet = Sheet(820, 220, "Soft prompts and a snippet")
-    for place in range(8):
-        sheet.bar(24 + 54 * place, 60, 50, 44, FEDREVIVE if place < 3 else GREY)
+    sheet.bar(24, 60, 158, 44, FEDREVIVE)
+    sheet.bar(186, 60, 268, 44, GREY)
     sheet.text(103, 88, "soft prompts", "white", size=13)
     sheet.text(320, 88, "a snippet's embeddings", "white", size=13)
     sheet.arrow((460, 82), (524, 82))

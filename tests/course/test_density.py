@@ -19,7 +19,7 @@ NOT_PROSE = re.compile(r"<details>.*?</details>|^```.*?^```|\$\$.*?\$\$|`[^`\n]*
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 SIGNED = r"[-+−]?\d+(?:\.\d+)?"
 INTERVAL = re.compile(rf"\[\s*{SIGNED}, ?{SIGNED}\s*\]|\b[Ii]nterval (?:is |of |from )?{SIGNED}")
-FORMULA = re.compile(r"\$[^$\n]*\$|`[^`\n]*`|^```.*?^```", re.S | re.M)
+FORMULA = re.compile(r"^```.*?^```|\$[^$\n]*\$|`[^`\n]*`", re.S | re.M)
 PICTURE = re.compile(r"!\[[^\]]+\]\(|<img ")
 KIND = re.compile(r"^\*\*(Idea|Evidence) lesson\.\*\*", re.M)
 
