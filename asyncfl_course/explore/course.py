@@ -123,14 +123,14 @@ COURSE = (
             Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 50, 34),
             Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 36, 38),
             Lesson("16_evidence", "Evidence", "do KUIPER and FedRevive hold?", 39, 28),
-            Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 26, 93),
-            Lesson("18_referee", "Referee", "a plan sealed before the result", 27, 45),
+            Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 25, 93),
+            Lesson("18_referee", "Referee", "a plan sealed before the result", 28, 45),
         ),
         True,
     ),
     Part(
         "Your own",
-        (Lesson("19_capstone", "Capstone", "a method, a plan and a report of your own", 15, 145),),
+        (Lesson("19_capstone", "Capstone", "a method, a plan and a report of your own", 16, 145),),
         False,
     ),
 )

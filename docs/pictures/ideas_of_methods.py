@@ -189,7 +189,7 @@ def shares() -> Sheet:
         for number, part in enumerate(parts):
             sheet.bar(x, y, 560 * part - 2, 24, LIGHT if number == 0 else shades[number - 1])
             x += 560 * part
-    sheet.text(410, 190, "Each arrival takes its share from all before it, so older ones fade.", size=13)
+    sheet.text(410, 190, "Each arrival takes its share from all before it, so earlier ones fade.", size=13)
     return sheet
 
 
@@ -343,6 +343,57 @@ def whole() -> Sheet:
     return sheet
 
 
+def hidden() -> Sheet:
+    """Draw two accuracy curves that look alike although one server has a bug."""
+    sheet = Sheet(820, 250, "A bug that no curve shows")
+    sheet.text(230, 30, "what an author sees", INK, size=15)
+    sheet.text(620, 30, "what a bench sees", INK, size=15)
+    sheet.line((60, 50), (60, 200), (400, 200), colour=GREY)
+    sheet.text(230, 222, "versions", GREY, size=13)
+    curve = [(60 + 17 * step, 196 - 120 * (1 - 0.8**step) + (5 if step % 3 else -4)) for step in range(20)]
+    sheet.line(*curve, colour=ORANGE, width=2.5)
+    sheet.text(270, 150, "accuracy of the buggy copy:", ORANGE, size=13)
+    sheet.text(270, 168, "it looks like any other", ORANGE, size=13)
+    for row, (name, moves, colour) in enumerate((("healthy", 0, GREEN), ("buggy copy", 46, ORANGE))):
+        y = 84 + 74 * row
+        sheet.text(560, y + 5, name, colour, "end")
+        sheet.dot(590, y, colour)
+        sheet.text(590, y + 28, "before", GREY, size=13)
+        if moves:
+            sheet.arrow((600, y), (600 + moves, y), colour)
+            sheet.dot(600 + moves + 12, y, colour)
+            sheet.text(720, y + 5, "it moves!", colour, "start")
+        else:
+            sheet.text(720, y + 5, "it stays", colour, "start")
+    sheet.text(620, 222, "a buffer of zeros is sent to both", GREY, size=13)
+    return sheet
+
+
+def leak() -> Sheet:
+    """Draw a buffer that is emptied after a version, and one that is not."""
+    sheet = Sheet(820, 236, "A buffer that leaks into the next")
+    for row, (name, colour, left_over) in enumerate((("healthy", GREEN, 0), ("buggy copy", ORANGE, 3))):
+        y = 56 + 84 * row
+        sheet.text(120, y + 24, name, colour, "end", 15)
+        for buffer in range(2):
+            x = 150 + 330 * buffer
+            sheet.box(x, y, 190, 40, "", GREY)
+            for place in range(3):
+                sheet.dot(x + 28 + 34 * place, y + 20, BLUE if buffer == 0 else LIGHT, 11)
+            if buffer and left_over:
+                for place in range(2):
+                    sheet.dot(x + 130 + 34 * place, y + 20, BLUE, 11)
+            sheet.arrow((x + 192, y + 20), (x + 240, y + 20), colour)
+            moved = buffer == 0 or left_over
+            sheet.text(x + 246, y + 25, "moves" if moved else "stays", colour if moved else GREY, "start", 13)
+    sheet.text(245, 30, "first buffer: ones", BLUE)
+    sheet.text(575, 30, "second buffer: zeros", GREY)
+    sheet.text(
+        410, 222, "Nothing in, nothing out: only the second buffer shows what the first has left behind.", size=13
+    )
+    return sheet
+
+
 DRAWINGS: dict[str, Callable[[], Sheet]] = {
     "burst": burst,
     "reading": reading,
@@ -359,6 +410,8 @@ DRAWINGS: dict[str, Callable[[], Sheet]] = {
     "chain": chain,
     "answering": answering,
     "whole": whole,
+    "hidden": hidden,
+    "leak": leak,
 }
 
 if __name__ == "__main__":
