@@ -92,7 +92,7 @@ COURSE = (
         "Servers",
         (
             Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 44, 25),
-            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 45, 45),
+            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 28, 32),
             Lesson("05_kuiper", "KUIPER", "devices that wait for company, and errors that count", 28, 32),
         ),
         True,
