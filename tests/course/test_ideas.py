@@ -15,7 +15,9 @@ def drawings() -> dict:
     """The drawings of all scripts, which import from each other's folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(PICTURES)
-        return {name: drawn for one in SCRIPTS for name, drawn in runpy.run_path(str(PICTURES / one))["DRAWINGS"].items()}
+        return {
+            name: drawn for one in SCRIPTS for name, drawn in runpy.run_path(str(PICTURES / one))["DRAWINGS"].items()
+        }
 
 
 DRAWINGS = drawings()
