@@ -46,9 +46,9 @@ def test_a_right_answer_is_right_in_any_form(id, as_in_a_notebook):  # noqa: F81
 
 
 CONSTANTS = {
-    "00.1": "expected", "01.2": "", "01.4": "0.76", "02.4": "sevens", "05.5": "most weights vanish", "05.7": "expected",
+    "00.1": "expected", "01.2": "", "01.4": "0.76", "02.4": "sevens", 
     "06.2": "there are two factors", "08.3": " seeds: ", "09.1": "248", "10.2": "99 others", "12.2": "expected",
-    "13.5": "with their labels", "16.4": "the record says",
+    "13.5": "with their labels", "16.3": "most weights vanish", "16.4": "the record says",
 }  # fmt: skip
 """Exercises that ask for a constant, and what a first wrong answer must not hear."""
 

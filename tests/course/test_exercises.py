@@ -31,9 +31,6 @@ for _module in pkgutil.iter_modules(mistakes.__path__):
 SECONDS: dict[str, int] = {}
 """Exercises whose solution and mistakes take more than 2 s of one core together; they run in `make test-long`."""
 
-NO_WHY = {"05", "09", "10", "11", "12", "13", "16", "17", "18", "19"}
-"""Lessons whose right answers do not all hear why yet."""
-
 
 def answered(stub: Stub, code: str) -> lessons.Checked:
     """Put code in the stub's place, with what it needs of the lesson, and check the answer."""
@@ -57,7 +54,7 @@ def test_the_solution_is_right_and_the_stub_is_open(id, as_in_a_notebook):  # no
     stub = STUBS[id]
     assert stub.solution, f"{id} has no solution folded below it"
     found = answered(stub, stub.solution)
-    assert found and (found.message or id[:2] in NO_WHY), repr(found)
+    assert found and found.message, repr(found)
     assert answered(stub, stub.code).state == "open"
 
 
