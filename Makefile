@@ -17,7 +17,7 @@ SCHEDULER ?=
 # The file that enters the league; QUICK=1 for one workload, tuned alone.
 METHOD  ?=
 QUICK   ?=
-# Address of the repository, for the site's buttons that open a lesson elsewhere; empty: pyproject.toml's, if it has one.
+# Address of the repository, for the site's links to its files; empty: pyproject.toml's, if it has one.
 REPOSITORY ?=
 # The lessons that make lab opens: student (the learner's edition) or, for authors, notebooks.
 EDITION ?= student
@@ -48,7 +48,7 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev reproduce report test test-fast test-long test-optional league lab site student notebooks docs paper explorable coverage bench lint types clean
+.PHONY: help setup setup-dev reproduce report test test-fast test-long test-optional league lab site ready slides student notebooks docs paper explorable coverage bench lint types clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=headline|smoke|laptop|league|real|exact|paper] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -107,11 +107,17 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson to work in 
 site: $(READY)  ## make site/index.html, with lessons, findings, glossary and reference as pages, without network (under a minute)
 	@$(BIN)/python docs/site/build.py --repository="$$REPOSITORY"
 
+ready: $(READY)  ## try what the lessons need on this machine, the evening before a course (half a minute)
+	@$(BIN)/python -m asyncfl_course.teaching ready
+
+slides: $(READY)  ## write slides/, decks for 90, 2 x 90 and 6 x 45 minutes with their pictures (docs/teaching.md)
+	@$(BIN)/python -m asyncfl_course.teaching slides
+
 student: $(READY)  ## write student/, lessons with hidden guesses and solutions, and solutions/
 	@$(BIN)/python -m asyncfl_course.student
 
 notebooks: $(READY)  ## execute the notebooks in place, to commit them
-	@for book in notebooks/[0-9]*.ipynb; do echo "$$book"; \
+	@for book in notebooks/[0-9]*.ipynb notebooks/*_in_ten_minutes.ipynb; do echo "$$book"; \
 	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR \
 	   --ExecutePreprocessor.store_widget_state=False "$$book" || exit 1; done
 

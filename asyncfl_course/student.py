@@ -21,6 +21,8 @@ from nbformat import NotebookNode
 from asyncfl_course import kept
 
 LEARNER, SOLVED = "student", "solutions"
+TRACK = "_in_ten_minutes"
+"""End of the name of a track's notebook."""
 GUESS, EXERCISE = "guess", "exercise"
 """Tags of cells: an exercise that asks for a guess about the next cells' output, and any exercise."""
 MADE = ".made.json"
@@ -29,6 +31,20 @@ SECTION = re.compile(r"^## ", re.M)
 SOLUTION = re.compile(r"\s*<details>\s*<summary>Solution[^<]*</summary>(.*?)</details>\s*", re.S)
 CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 FOLD = "<details><summary>Read on after you have answered, and run the cells above</summary>\n\n{}\n\n</details>"
+
+
+def books(root: Path) -> list[Path]:
+    """Return the paths of all lessons, then of the tracks of ten minutes, in order.
+
+    Args:
+        root: the repository's folder.
+    """
+    found = sorted((root / "notebooks").glob("*.ipynb"))
+    return [*filter(_is_lesson, found), *(path for path in found if path.stem.endswith(TRACK))]
+
+
+def _is_lesson(path: Path) -> bool:
+    return path.stem[0].isdigit()
 
 
 def learners(lesson: NotebookNode, name: str) -> NotebookNode:
@@ -78,7 +94,7 @@ def write(root: Path) -> tuple[list[str], list[str]]:
         folder.mkdir(exist_ok=True)
     made = json.loads((student / MADE).read_text()) if (student / MADE).exists() else {}
     written, left = [], []
-    for path in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
+    for path in books(root):
         lesson, mine = nbformat.read(path, as_version=4), student / path.name
         nbformat.write(solved(lesson), solutions / path.name)
         if mine.exists() and _digest(mine) != made.get(path.name):

@@ -141,7 +141,6 @@ def _failure(check: Check, make: Candidate, said: Collection[str]) -> str | None
 
 
 def _where(error: Exception, make: Candidate) -> str:
-    """Return the kind of an exception, and its line in the method's own code, if it arose there."""
     kind = type(error).__name__
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in make.source_files]
     if not own:
@@ -285,7 +284,6 @@ def restart(run: Run, updates: Sequence[Update]) -> Algorithm:
 
 
 def _parts(value: Any, where: str) -> list[tuple[str, Any]] | None:
-    """Return the parts of a mapping, a sequence or an update, each with its path; None for anything else."""
     if isinstance(value, Update):
         return [(f"{where}.{part.name}", getattr(value, part.name)) for part in dataclasses.fields(value)]
     if isinstance(value, dict):
@@ -412,7 +410,6 @@ def check_refusals(make: Candidate) -> None:
 
 
 def _unsound(good: Update, version: int) -> dict[str, Update]:
-    """Return faulty copies of an update, which no method may accept, by kind of fault."""
     nan, infinite = good.delta.clone(), good.delta.clone()
     nan[0], infinite[-1] = float("nan"), float("inf")
     return {
@@ -425,7 +422,6 @@ def _unsound(good: Update, version: int) -> dict[str, Update]:
 
 
 def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
-    """Return the state of a method and its random stream, without the recorded rejections."""
     state = {name: value for name, value in method.state().items() if name != "rejections"}
     return {**state, "rng": method.context.rng.bit_generator.state}
 
@@ -515,7 +511,6 @@ def check_save_and_restore(make: Candidate) -> None:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return a run's final state and its updates, which must be equal in a repeated run."""
     updates = who_did_what(run.simulation, run.parts).updates.astype(float).to_numpy().tolist()
     return {"state": run.algorithm.state(), "rng": run.server_rng.bit_generator.state, "updates": updates}
 

@@ -21,6 +21,7 @@ WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 ACTIONS = sorted((ROOT / ".github/actions").glob("*/action.yml"))
 PARSED = {path.stem: yaml.safe_load(path.read_text()) for path in WORKFLOWS}
 RELEASE = PARSED.pop("release")  # runs for a tag, which only who may write can make
+PAGES = PARSED.pop("pages")  # runs for what is on main
 JOBS = [job for parsed in PARSED.values() for job in parsed["jobs"].values()]
 STEPS = [step for job in JOBS for step in job["steps"]]
 
@@ -58,6 +59,14 @@ def test_only_the_upload_of_a_release_gets_a_token_and_it_takes_what_was_tried()
     }  # fmt: skip
     assert ".ci/wheel dist" in [step.get("run") for step in RELEASE["jobs"]["build"]["steps"]]
     assert RELEASE["jobs"]["publish"]["needs"] == "build"
+
+
+def test_only_the_publication_of_the_site_gets_a_token_and_it_takes_what_was_built():
+    assert PAGES[True] == {"push": {"branches": ["main"]}} and PAGES["permissions"] == {"contents": "read"}
+    jobs = PAGES["jobs"]
+    assert [job.get("permissions") for job in jobs.values()] == [None, {"pages": "write", "id-token": "write"}]
+    assert "make site" in [step.get("run") for step in jobs["build"]["steps"]] and jobs["publish"]["needs"] == "build"
+    assert [given["persist-credentials"] for given in of(jobs["build"], "actions/checkout")] == [False]
 
 
 def of(job: dict, action: str) -> list[dict]:

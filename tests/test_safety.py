@@ -22,7 +22,7 @@ ALLOWED = {
     ("asyncfl_course/zoo/mutants.py", "exec"): "of the same",
     ("asyncfl_lite/tasks/task.py", "pickle.loads"): "of a part of what pickle itself is loading",
     ("asyncfl_lite/base/files.py", "yaml.load"): "with a subclass of yaml.SafeLoader",
-    ("asyncfl_lite/runs/defaults.py", "yaml.load"): "with yaml.CSafeLoader or yaml.SafeLoader",
+    ("asyncfl_lite/runs/config.py", "yaml.load"): "with yaml.CSafeLoader or yaml.SafeLoader",
     (
         "asyncfl_lite/tasks/text/files.py",
         "pickle.Unpickler",

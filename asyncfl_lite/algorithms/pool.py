@@ -144,7 +144,6 @@ class Pool:
         return torch.from_numpy(indices)
 
     def _sorted(self, num_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the indices sorted by label, the count of each label, and the position where each label begins."""
         if self._by_label is None:
             labels = self.labels.numpy()
             held = np.bincount(labels, minlength=num_classes)

@@ -465,7 +465,6 @@ class CausalLM(TransformerSpec):
 
 
 def _with_lora(network: PreTrainedModel, rank: int) -> nn.Module:
-    """Add LoRA matrices, with scale 2, to all linear layers of the network except the last."""
     with needs("lora", "lora_rank"):
         from peft import LoraConfig, get_peft_model
     return get_peft_model(network, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))

@@ -280,7 +280,6 @@ def finish_in_turn(
 
 
 def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:
-    """Return the largest group of runs that wait for one kind of work."""
     kinds: dict[type, list[_Course]] = {}
     for course in courses:
         kinds.setdefault(type(course.request), []).append(course)  # type(None) for runs that wait for clients
@@ -294,7 +293,6 @@ def _settle(courses: Sequence[_Course]) -> None:
 
 
 def _compute(asking: Sequence[_Course]) -> None:
-    """Do the computations that servers ask for, and let each run continue."""
     began = time.process_time()
     results = fulfilled([course.request for course in asking if course.request is not None])
     spent = time.process_time() - began
@@ -304,7 +302,6 @@ def _compute(asking: Sequence[_Course]) -> None:
 
 
 def _train(waiting: Sequence[_Course], stops: Stops) -> None:
-    """Train the jobs that runs wait for, and let each run continue."""
     began = time.process_time()
     with stops.allowed():
         outcomes = iter(train_together([(course.run.trainer, job) for course in waiting for job in course.jobs or ()]))

@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update
-from asyncfl_lite.simulator.selection import Selection
+from asyncfl_lite.simulator.scheduling import Selection
 from asyncfl_lite.simulator.simulation import Simulation
 
 NOTHING = Outcome(None)

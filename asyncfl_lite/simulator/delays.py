@@ -21,8 +21,7 @@ from pydantic import Field, model_validator
 
 from asyncfl_lite.base.errors import ConfigError, DataError, shown
 from asyncfl_lite.base.files import regular
-from asyncfl_lite.base.plugins import is_ours
-from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base.registry import Registry, Settings, is_ours
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.simulator.simulation import Delays
 

@@ -21,11 +21,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from asyncfl_lite.base.errors import DivergedError, SimulationError
-from asyncfl_lite.base.plugins import is_ours
+from asyncfl_lite.base.registry import is_ours
 from asyncfl_lite.base.streams import no_global_draws, stream
 from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, HeldVersions, Job, Outcome, Receipt, Rows
-from asyncfl_lite.simulator.scheduling import Scheduling
-from asyncfl_lite.simulator.selection import IdleClients, Selection, Uniform
+from asyncfl_lite.simulator.scheduling import IdleClients, Scheduling, Selection, Uniform
 from asyncfl_lite.simulator.server import (
     MOST_ACCEPTED,
     Published,

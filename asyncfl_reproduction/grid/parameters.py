@@ -9,8 +9,7 @@ from typing import Any
 import yaml
 
 from asyncfl_lite.base.errors import ConfigError, unknown_name
-from asyncfl_lite.base.plugins import import_own, located
-from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.base.registry import Settings, import_own, located
 from asyncfl_lite.runs.config import Config
 from asyncfl_reproduction.grid.families import Seeds
 

@@ -12,6 +12,8 @@ from rooms import ROOMS, room_pages
 from settings import settings_page
 from verdicts import verdicts_page
 
+from asyncfl_course.student import TRACK, books
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "notebooks/README.md")
@@ -30,8 +32,7 @@ def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> lis
 
     Files that would stay the same are not written, so that Sphinx leaves their pages alone.
     """
-    notebooks = sorted((ROOT / "notebooks").glob(f"{lessons}.ipynb"))
-    notebooks = [path for path in notebooks if path.stem[0].isdigit()]
+    notebooks = [path for path in books(ROOT) if path.match(f"{lessons}.ipynb")]
     pages = {name: (ROOT / name).read_text() for name in PAGES}
     pages |= {f"docs/{path.name}": path.read_text() for path in (ROOT / "docs").glob("*.md")}
     readme = (ROOT / "README.md").read_text()
@@ -65,12 +66,15 @@ def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
     rows = (found + after).partition("\n\n")[0].splitlines()
     table = "\n".join(row.rsplit("|", 2)[0] + "|" for row in rows)  # without the cells' names
     used = CODE.search(readme)[1]
-    parts = {"LEADS": table, "USE": f"```python\n{used}```", "LESSONS": "\n".join(["notebooks/README", *lessons])}
+    tracks = [name for name in lessons if name.endswith(TRACK)]
+    numbered = [name for name in lessons if name not in tracks]
+    parts = {"LEADS": table, "USE": f"```python\n{used}```", "TRACKS": "\n".join(tracks)}
+    parts["LESSONS"] = "\n".join(["notebooks/README", *numbered])
     parts["ROOMS"] = "\n".join(f"reference/{room}" for room in rooms)
     pages = [f"docs/{path.stem}" for path in sorted((ROOT / "docs").glob("*.md"))]
     parts["MORE"] = "\n".join(name for name in pages if f"\n{name}\n" not in text)
     for name, part in parts.items():
-        assert part.strip() or name == "MORE", f"README.md no longer has what the first page shows as {name}"
+        assert part.strip() or name in ("MORE", "TRACKS"), f"README.md no longer has what the first page shows as {name}"
         text = text.replace(f"%{name}%", part)
     return text
 

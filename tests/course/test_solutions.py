@@ -12,10 +12,9 @@ import pytest
 from solutions import Lesson, Solution, lesson, needed
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.models import MODELS
-from asyncfl_lite.runs.initial import INITIALISERS
+from asyncfl_lite.models import INITIALISERS, MODELS
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.selection import SELECTIONS
+from asyncfl_lite.simulator.scheduling import SELECTIONS
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 

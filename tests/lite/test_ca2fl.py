@@ -8,8 +8,7 @@ import torch
 
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
 from asyncfl_lite.simulator.jobs import Outcome
-from asyncfl_lite.simulator.scheduling import Continuous
-from asyncfl_lite.simulator.selection import SameClient
+from asyncfl_lite.simulator.scheduling import Continuous, SameClient
 from asyncfl_lite.simulator.simulation import Simulation
 from conftest import Fixed, update, vector
 

@@ -175,7 +175,8 @@ X = vector(1, -1, 0.5, 0.2, -0.4, 2)
 @pytest.mark.parametrize(("optimiser", "decay", "moves"), [("sgd", 1e-5, False), ("adam", 1e-5, True)])
 def test_teachers_that_are_the_student_teach_nothing_under_plain_steps(optimiser, decay, moves, monkeypatch):
     monkeypatch.setattr(DDFedRevive, "weight_decay", decay)
-    method = distilling([X, X, X], kd_opt=optimiser, kd_lr=0.1)
+    monkeypatch.setattr(DDFedRevive, "kd_opt", optimiser)
+    method = distilling([X, X, X], kd_lr=0.1)
     method.x = X
     delta = method.distilled_update()
     if moves:  # Adam turns weight decay, and rounding alone, into steps of its rate
@@ -185,9 +186,8 @@ def test_teachers_that_are_the_student_teach_nothing_under_plain_steps(optimiser
 
 
 def test_one_step_is_the_gradient_of_the_mean_over_teachers():
-    method = distilling(
-        [X, -X], [vector(1, 0, 0), vector(0, 1, 0)], kd_opt="sgd", kd_lr=0.5, k_kd=1, kd_temperature=2.0
-    )
+    method = distilling([X, -X], [vector(1, 0, 0), vector(0, 1, 0)], kd_lr=0.5, k_kd=1, kd_temperature=2.0)
+    method.kd_opt = "sgd"
     rng = np.random.default_rng(0)
     places = method.pool.draw(method.proportions(), 32, rng)
     assert set(method.pool.labels[places[0]].tolist()) == {0}
@@ -362,7 +362,6 @@ def test_without_distillation_it_is_afl_dw_bit_for_bit(off):
         {"num_teachers": 2},
         {"k_kd": 2},
         {"kd_batch_size": 9},
-        {"kd_opt": "sgd", "kd_lr": 0.05},
         {"proxy": "true"},
         {"t_probe": 2.0},
         {"t_gen": 3},

@@ -26,7 +26,7 @@ from asyncfl_lite.simulator.oort import (
     statistical_utility,
     temporal_term,
 )
-from asyncfl_lite.simulator.selection import IdleClients
+from asyncfl_lite.simulator.scheduling import IdleClients
 from conftest import update
 
 SMALL = {"algorithm": "fedavg", "task": "digits", "clients": 12, "concurrency": 4, "local_steps": 3, "rounds": 6}

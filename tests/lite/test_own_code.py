@@ -17,11 +17,11 @@ from torch.nn.utils import prune
 from asyncfl_lite import Config, Run, Task, load_result, run, run_many
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
 from asyncfl_lite.models import MODELS, ModelSpec
+from asyncfl_lite.models.base import INITIALISERS, Initialiser
 from asyncfl_lite.runs.assembly import load_task, schedule, task_of
-from asyncfl_lite.runs.initial import INITIALISERS, Initialiser
 from asyncfl_lite.runs.store import checksum
 from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, UniformDelays
-from asyncfl_lite.simulator.selection import SELECTIONS, Selection
+from asyncfl_lite.simulator.scheduling import SELECTIONS, Selection
 from asyncfl_lite.tasks import TASKS, TaskSource
 from asyncfl_lite.tasks.partitions import PARTITIONS, Partition
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from asyncfl_lite import Config
-from asyncfl_lite.runs.initial import TeacherChain
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.teacher_chain import TeacherChain
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 1, "local_steps": 1, "partition": "iid"}
 CHAIN = {"initial": "teacher_chain", "initial_settings": {"epochs": 1, "teaching_assistants": 0}}

@@ -17,8 +17,16 @@ from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.jobs import Midway, Outcome
-from asyncfl_lite.simulator.scheduling import SCHEDULING, Burst, Continuous, Refill, Rounds
-from asyncfl_lite.simulator.selection import IdleClients, SameClient, Uniform
+from asyncfl_lite.simulator.scheduling import (
+    SCHEDULING,
+    Burst,
+    Continuous,
+    IdleClients,
+    Refill,
+    Rounds,
+    SameClient,
+    Uniform,
+)
 from asyncfl_lite.simulator.simulation import Simulation
 from conftest import Fixed
 

@@ -17,8 +17,8 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import CNN, MLP, ModelSpec, ResNet
 from asyncfl_lite.models.base import initial_model
 from asyncfl_lite.runs.assembly import load_task, servers_own
-from asyncfl_lite.runs.initial import TeacherChain, logit_error
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.teacher_chain import TeacherChain, logit_error
 from asyncfl_lite.tasks import TASKS, Task
 from conftest import vector
 

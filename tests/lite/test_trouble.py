@@ -19,21 +19,10 @@ from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.faults import (
-    DROPPED_OUT,
-    DUPLICATE,
-    GIVEN_UP,
-    KINDS,
-    LEFT,
-    Fates,
-    Faults,
-    Presence,
-    read_spells,
-)
-from asyncfl_lite.simulator.faulty_simulation import FaultyClock, FaultySimulation
+from asyncfl_lite.simulator.faults import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Faults
+from asyncfl_lite.simulator.faulty_simulation import KINDS, Fates, FaultyClock, FaultySimulation, Presence, read_spells
 from asyncfl_lite.simulator.jobs import Fate, Outcome
-from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous
-from asyncfl_lite.simulator.selection import SameClient
+from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous, SameClient
 from asyncfl_lite.simulator.simulation import Simulation
 from conftest import Fixed
 

@@ -166,7 +166,6 @@ class GenerationTask(SequenceTask):
         return asked & (((inputs == self.end) & answering).cumsum(-1) == 0)
 
     def _marked(self, inputs: Tensor) -> Tensor:
-        """Return an ``(n, L)`` bool mask, True at the last token of each marker between question and answer."""
         here = torch.ones_like(inputs, dtype=torch.bool)
         for back, token in enumerate(reversed(self.marker)):
             here[:, :back] = False
@@ -295,7 +294,6 @@ def generation_task(
 
 
 def _of(tokens: LanguageTokens, problems: Callable[[], Sequence[Problem]], length: int) -> UnlabelledSet:
-    """Return an unlabelled set of problems that are made or read only when inputs are drawn."""
     return lambda count, rng: sample(tokens.rows(problems(), length)[0], count, rng)
 
 

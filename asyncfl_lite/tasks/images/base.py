@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.files import shipped
-from asyncfl_lite.tasks.arrays import balanced, stratified
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, unit
+from asyncfl_lite.tasks.splits import balanced, stratified
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 
 Labelled = tuple[Tensor, Tensor]

@@ -39,7 +39,7 @@ from asyncfl_lite.base.files import (
     text_of,
 )
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.arrays import balanced, check_labels
+from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import (
     MNIST_LICENCE,
@@ -53,6 +53,7 @@ from asyncfl_lite.tasks.images.base import (
     mnist_images,
     taken,
 )
+from asyncfl_lite.tasks.splits import balanced
 from asyncfl_lite.tasks.task import TASKS, DownloadedSource, Task, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
 
@@ -95,19 +96,16 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
 
 
 def _names(data: Any) -> tuple[str, ...]:
-    """Return class names; MNIST's ``0 - zero`` and so on become just the digit."""
     return tuple(name.split(" - ")[0] for name in data.classes)
 
 
 def _channels_first(images: Tensor) -> Tensor:
-    """Convert torchvision's arrays (grey, channels last or first) to ``(n, C, height, width)`` bytes."""
     if images.dim() == 3:
         return images[:, None]
     return images.permute(0, 3, 1, 2).contiguous() if images.shape[-1] == 3 else images.contiguous()
 
 
 def _labels(data: Any) -> Tensor:
-    """Return the ``(n,)`` int64 labels, which torchvision stores under one of two names."""
     return torch.as_tensor(np.asarray(data.labels if hasattr(data, "labels") else data.targets)).long()
 
 
@@ -142,7 +140,6 @@ Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar
 
 
 def _pool(images: Callable[[], Tensor], side: int, channels: int) -> UnlabelledSet:
-    """Return an unlabelled set that draws from ``images``, which are read on first use."""
     return lambda count, rng: unlabelled.fit(unlabelled.sample(images(), count, rng), side, channels)
 
 
@@ -248,7 +245,6 @@ class ImageFiles(DownloadedSource):
         }
 
     def _others(self, setting: str, side: int, channels: int) -> UnlabelledSet:
-        """Return the unlabelled set of images that the option ``setting`` names, read on first use."""
         name = getattr(self, setting)
         if name == "photographs":
             return lambda count, rng: unlabelled.fit(unlabelled.photographs(side, count, rng), side, channels)
@@ -506,7 +502,6 @@ class FEMNIST(ImageFiles):
         return data_places(self.folder, "femnist", "FEMNIST") + super().files()
 
     def _parts(self) -> tuple[Written, Written]:
-        """Read the training and test samples of the chosen writers."""
         how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
         try:
             place = data_folder(self.folder, "femnist", "FEMNIST", how=how)
@@ -532,12 +527,10 @@ class FEMNIST(ImageFiles):
         return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))
 
     def _held_out(self, written: Written) -> tuple[Written, Written]:
-        """Hold out a random share of the samples for testing; return the training and the test samples."""
         count = max(1, round(TEST_SHARE * len(written[1])))
         test = np.isin(np.arange(len(written[1])), np.random.default_rng(0).permutation(len(written[1]))[:count])
         return _part(written, ~test), _part(written, test)
 
 
 def _part(written: Written, which: np.ndarray) -> Written:
-    """Return the samples at the given indices, or where the ``(n,)`` bools are true."""
     return tuple(one[which] for one in written)

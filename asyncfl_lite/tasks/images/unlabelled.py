@@ -99,7 +99,6 @@ def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 
 def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
-    """Return ``(count, 1, side, side)`` bool masks, True inside one random rectangle each."""
     size = rng.uniform(0.1, 0.4, (2, count)) * side
     start = rng.uniform(0, 1, (2, count)) * (side - size)
     place = np.arange(side) + 0.5
@@ -213,7 +212,6 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
 
 
 def _middle_square(image: Tensor) -> Tensor:
-    """Return the largest centred square of a ``(C, height, width)`` image."""
     height, width = image.shape[1:]
     size = min(height, width)
     top, left = (height - size) // 2, (width - size) // 2

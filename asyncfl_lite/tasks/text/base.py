@@ -309,7 +309,6 @@ class SequenceTask(Task):
 
 
 def _mean_where(mask: Tensor, values: Tensor) -> Tensor:
-    """Return ``(n,)`` row means of the values that ``mask`` selects; 0 for rows without any."""
     return (values * mask).sum(-1) / mask.sum(-1).clamp(min=1)
 
 

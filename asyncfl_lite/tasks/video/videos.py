@@ -155,7 +155,6 @@ def read_clips(clips: Sequence[Clip], videos: Path, cache: Path, name: str, fram
 
 
 def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
-    """Return whether the clips were decoded before and the cache is complete."""
     try:
         text = notes.read_text(encoding="utf-8")
         sound = np.load(array, mmap_mode="r").shape == shape
@@ -166,7 +165,6 @@ def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
 
 
 def _digest(array: np.ndarray, notes: str) -> bytes:
-    """Return the digest of a file of decoded clips and of the list of unreadable ones."""
     digest = hashlib.sha256(notes.encode())
     digest.update(array.data)
     return digest.digest()
@@ -175,7 +173,6 @@ def _digest(array: np.ndarray, notes: str) -> bytes:
 def _decode_all(
     clips: Sequence[Clip], videos: Path, array: Path, notes: Path, name: str, frames: int, side: int
 ) -> None:
-    """Decode all clips, several at once, into the file ``array``; the file ``notes`` is written last."""
     _pyav()
     part, skipped = array.with_name(f".{array.name}.{secrets.token_hex(8)}.part"), {}
     try:
@@ -215,7 +212,6 @@ def _decoded_or_why(path: Path, frames: int, side: int) -> np.ndarray | str:
 
 
 def _tell(skipped: dict[str, str], videos: Path, notes: Path) -> None:
-    """Warn of clips that are left out, the first ``MOST_WARNINGS`` one by one."""
     for path, why in list(skipped.items())[:MOST_WARNINGS]:
         warnings.warn(f"{videos / path}: skipped, {why}", stacklevel=4)
     if len(skipped) > MOST_WARNINGS:
@@ -229,7 +225,6 @@ def normalised(clips: Tensor) -> Tensor:
 
 
 def _normalised_rows(array: np.ndarray, kept: np.ndarray) -> Tensor:
-    """Return the ``kept`` rows of a file of bytes, normalised a few at a time, so that memory holds them only once."""
     made = torch.empty((len(kept), *array.shape[1:]))
     for first in range(0, len(kept), 64):
         some = torch.from_numpy(array[kept[first : first + 64]])
@@ -408,7 +403,6 @@ def _video_name(row: dict[str, str], path: Path) -> str:
 
 
 def _where(place: Path, kind: str, label: str, video: str) -> str:
-    """Return the path of a video, which may lie in a folder of its class, with or without spaces in the name."""
     for folder in (label, label.replace(" ", "_")):
         if (place / kind / folder).is_dir():
             return f"{kind}/{folder}/{video}"
