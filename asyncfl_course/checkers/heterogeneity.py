@@ -100,7 +100,7 @@ def labels_or_lateness(answer: Any) -> str:
     said = word(answer, ("labels", "staleness"), 'Your answer must be "labels" or "staleness".')
     expect(
         said == "staleness",
-        "Unequal labels do cost something. But look at Section 9's right panel: at α = 10 labels are nearly equal, and "
+        "Unequal labels do cost something. But look at Section 8's right panel: at α = 10 labels are nearly equal, and "
         "with 25 in flight FedBuff does no better there.",
     )
     return "FedBuff already loses most on IID data, because at server learning rate 1 it adds late updates in full."
