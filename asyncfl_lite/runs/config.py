@@ -293,6 +293,39 @@ class Config(Settings):
         """Return whether all settings are equal; the name of the user's own data is not compared."""
         return isinstance(other, Config) and self.__dict__ == other.__dict__
 
+    def replace(self, **changes: Any) -> Config:
+        """Return the configuration that you would have written with these changes.
+
+        Values that are not changed stay if they differ from the defaults of the task and the method. The others are
+        filled in again, so a new task or method comes with its own defaults. A setting that excludes another one, such
+        as ``local_steps``, takes its place. In a group, such as ``delay_settings``, options that are not named stay.
+
+        Args:
+            changes: settings, as for :class:`Config`.
+
+        Raises:
+            ConfigError: when a new value is invalid, or does not go with the others.
+
+        >>> from asyncfl_lite import Config
+        >>> config = Config(task="digits", clients=20, delay="uniform", delay_settings={"low": 1, "high": 3})
+        >>> other = config.replace(algorithm="fedecho", delay_settings={"high": 9})
+        >>> other.clients, other.client_lr, other.delay_settings
+        (20, 0.2, UniformLaw(low=1.0, high=9.0))
+        """
+        if "versions" in changes:
+            changes["rounds"] = changes.pop("versions")
+        plain = type(self)(task=self.task, algorithm=self.algorithm)
+        own = {name: value for name, value in self.__dict__.items() if value != getattr(plain, name)}
+        for group, name in GROUPS.items():
+            if name != group and changes.get(name, getattr(self, name)) != getattr(self, name):
+                own.pop(group, None)
+                if name == "partition" and "alpha" not in class_of_group(group, changes[name]).model_fields:
+                    own.pop("alpha", None)
+            elif isinstance(changes.get(group), dict):
+                changes[group] = {**getattr(self, group).model_dump(), **changes[group]}
+        own = {"task": self.task, "algorithm": self.algorithm, **without_replaced(own, changes), **changes}
+        return type(self)(**own).on_own_task(None if "task" in changes else self.own_task)
+
     def with_seed(self, seed: int) -> Config:
         """Return the same configuration with a different seed."""
         return self.with_checked(**Seed(seed=seed).model_dump())
