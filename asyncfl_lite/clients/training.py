@@ -248,7 +248,7 @@ class Cohort:
         first = works[0]
         self.buffers = None if first.job.start_buffers is None else first.job.start_buffers.clone()
         forward = Alone(model, self.buffers) if alone else stacked_forward(model)
-        self.starts = torch.stack([work.job.sent for work in works])
+        self.starts = torch.stack([work.job.sent for work in works]) if len(works) > 1 else first.job.sent[None]
         self.lr = first.lr if alone else self.starts.new_tensor([work.lr for work in works])[:, None]
         self.sums = self.starts.new_zeros(3, len(works))
         self.gradients = torch.zeros_like(self.starts) if training.means_gradients else None
@@ -278,7 +278,7 @@ class Cohort:
             x = x - self.lr * self.corrections
             if self.gradients is not None:
                 self.gradients += self.corrections
-        return x - self.starts, self.sums.T
+        return x.sub_(self.starts), self.sums.T
 
     def _changed(self, x: Tensor, gradient: Tensor) -> Tensor:
         """Add the proximal term's gradient and the corrections to ``(g, d)`` gradients; sum them up if asked to."""

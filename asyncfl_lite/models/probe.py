@@ -64,7 +64,6 @@ def takes_one(model: VectorModel, inputs: Tensor, train: bool = True) -> bool:
     """Return whether a model takes a minibatch of one sample, by trying the first of ``(n, …)`` inputs.
 
     Args:
-        model: the model.
         inputs: samples of the task.
         train: whether it is tried in training mode.
     """

@@ -191,9 +191,12 @@ class Rows:
         self._optimiser(x, gradient if self._change is None else self._change(x, gradient))
 
 
-def descending(forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> Rows | fast.Layers:
+Models = Rows | fast.Layers | fast.Parts
+
+
+def descending(forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> Models:
     """Return models that take gradient steps from ``x (G, d)``: :class:`Rows`, or what :mod:`.fast` has instead."""
-    layers = None
+    models = None
     if isinstance(optimiser, SGD) and change is None:
-        layers = fast.layers(forward, x, optimiser.lr, optimiser.weight_decay)
-    return layers or Rows(forward, x, optimiser, change)
+        models = fast.descending(forward, x, optimiser.lr, optimiser.weight_decay)
+    return models or Rows(forward, x, optimiser, change)
