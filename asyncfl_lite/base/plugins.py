@@ -26,6 +26,9 @@ GROUP = "asyncfl_lite"
 """Name of the entry-point group. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a
 line such as ``mine = "my_package.methods"``."""
 
+DISTRIBUTION = "asyncfl-lite"
+"""Name of the distribution that this package belongs to."""
+
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 """Pattern for the names of modules."""
 
@@ -44,6 +47,12 @@ def note(name: str, cls: type) -> None:
 def is_ours(thing: object) -> bool:
     """Return whether a class, a function, or an object's class belongs to this package, and not to a user's code."""
     return str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+
+
+def all_ours() -> bool:
+    """Return whether no class is registered from outside this distribution, by an import or by an entry point."""
+    ours = [point for point in _entry_points() if point.dist and point.dist.name == DISTRIBUTION]
+    return len(ours) == len(_entry_points()) and not _own
 
 
 def on_copies(function: Callable[..., T]) -> Callable[..., T]:
