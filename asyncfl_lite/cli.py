@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
-from asyncfl_lite.base.plugins import GROUP, all_ours, import_own, located
+from asyncfl_lite.base.registry import GROUP, all_ours, import_own, located
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,14 +255,14 @@ def _sources() -> Iterator[Path]:
 
 def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """Return a text that names the method and task whose defaults ``--help`` shows, and the defaults themselves."""
-    from asyncfl_lite.runs.config import Config
-    from asyncfl_lite.runs.defaults import COMMON, defaults
+    from asyncfl_lite.runs.config import COMMON, Config, defaults
 
     chosen = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name in ("task", "algorithm", "preset"):
         chosen.add_argument(f"--{name}", nargs="?", default=COMMON.get(name))
     given, _ = chosen.parse_known_args(arguments)
-    own = {name: field.default for name, field in Config.model_fields.items() if not field.is_required()}
+    fields = Config.model_fields.items()
+    own = {name: field.default for name, field in fields if not (field.is_required() or field.default_factory)}
     named = {"task": given.task, "algorithm": given.algorithm}
     return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, preset=given.preset), **named}
 
@@ -471,8 +471,7 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
     If the command line names another model, method or law than the file does, the file's settings for it are dropped.
     """
-    from asyncfl_lite.runs.config import GROUPS
-    from asyncfl_lite.runs.defaults import without_replaced
+    from asyncfl_lite.runs.config import GROUPS, without_replaced
 
     if given.get("partition", written.get("partition")) != written.get("partition"):
         written = {name: value for name, value in written.items() if name != "alpha"}  # the other may not use it

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, Run, load_result, run
-from asyncfl_lite.base import plugins
+from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import settings_in
 from asyncfl_lite.cli import REGISTRIES, TITLES, main, parse, registered
@@ -84,8 +84,8 @@ def test_every_setting_is_an_option_with_its_default_and_what_it_may_be(capsys):
 
 def test_help_names_all_that_can_be_chosen(capsys):
     shown = helped(capsys)
-    for name, registry in registries().items():
-        assert name == "faults" or f"one of {', '.join(registry)};" in shown[name], name
+    for name, known in registries().items():
+        assert name == "faults" or f"one of {', '.join(known)};" in shown[name], name
 
 
 def test_help_shows_the_defaults_of_the_task_and_method_beside_it(capsys):
@@ -137,8 +137,8 @@ def test_a_list_read_from_source_code_is_what_the_registries_hold(capsys):
         assert main(["list", kind, "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == {kind: described}
     for others in ([SimpleNamespace(dist=None)], [SimpleNamespace(dist=SimpleNamespace(name="other"))]):
-        with mock.patch.object(plugins, "_entry_points", lambda others=others: others):
-            assert not plugins.all_ours()  # so other packages are imported, as they may register in other ways
+        with mock.patch.object(registry, "_entry_points", lambda others=others: others):
+            assert not registry.all_ours()  # so other packages are imported, as they may register in other ways
 
 
 @pytest.mark.parametrize(
@@ -386,3 +386,9 @@ def test_options_are_taken_with_dashes_and_underscores():
     for command, option in (("grid", "--paper"), ("report", "--tier"), ("record", "--results")):
         file = ["x_y.yaml"] * (command == "grid")
         assert options(command, *file, option, "a_b")[option[2:]] == "a_b"
+
+
+@pytest.mark.parametrize("seeds", [["1", "1"], ["0-2", "2"], ["0,00,1"], ["1", "1.0"]])
+def test_a_seed_that_is_given_twice_is_refused(seeds, capsys):
+    assert main(["run", *(part for seed in seeds for part in ("--seed", seed))]) == 2
+    assert capsys.readouterr().err.startswith("asyncfl-lite: seed: must be given once each, got ")

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from asyncfl_course.exercises import Wrong, exercise
 from asyncfl_course.expectations import expect, expect_close, number, word
-from asyncfl_lite.runs.initial import logit_error
+from asyncfl_lite.runs.teacher_chain import logit_error
 
 STARTS = ("random", "labels only", "teacher", "teacher, assistant")
 

@@ -208,5 +208,6 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
         # a copy is aligned in memory like any vector; sums over a matrix's row may differ in the last bit
         all_of_them = cohort.gradients if own.training.means_gradients else None
         gradients = None if all_of_them is None else all_of_them[row].clone()
-        outcomes.append(own.outcome(work, deltas[row].clone(), sums[row].tolist(), cohort.buffers, gradients))
+        delta = deltas[row].clone() if len(jobs) > 1 else deltas[0]
+        outcomes.append(own.outcome(work, delta, sums[row].tolist(), cohort.buffers, gradients))
     return outcomes

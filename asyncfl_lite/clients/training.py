@@ -22,9 +22,12 @@ from torch import Tensor
 
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import Alone, stacked_forward
-from asyncfl_lite.models.steps import Adam, Step, losses_and_gradient, sgd, with_backward
+from asyncfl_lite.models.steps import SGD, Adam, Step, descending, losses_and_gradient
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job
+
+LARGEST_KEPT = 2**20
+"""Number of outputs that a cohort keeps until the losses and hits of several steps are computed at once."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | N
     """
     lr = training.lr if lr is None else lr
     if training.optimiser == "sgd":
-        return sgd(lr, training.weight_decay)
+        return SGD(lr, training.weight_decay)
     like = like[None] if like.dim() == 1 else like
     return Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
 
@@ -165,36 +168,38 @@ class Plan:
         indices: ``(steps, G, batch_size)`` int64 indices of the samples, 0 for padding.
         widths: ``(steps, G)`` int64 number of samples in each job's minibatch.
         padded: step -> whether a job that is still running has fewer samples than ``batch_size``.
-        counts_from: ``(G,)`` the step from which a job's losses and hits are counted.
-        first_counted: step -> the smallest ``counts_from`` of the jobs that are still running.
-        last_counted: the step from which all jobs are counted.
+        real: ``(steps, G, batch_size)`` whether it is a sample, not padding.
+        counted: ``(steps, G, batch_size)`` whether it is a sample in its job's last epoch.
+        first_counted: step -> the first step of a last epoch of the jobs that are still running.
         sizes: step -> number of samples in each minibatch, with the padding.
-        columns: ``(batch_size,)`` indices 0, 1, … of the samples in a minibatch.
     """
 
     def __init__(self, works: Sequence[Work], device: torch.device, pads: bool = True) -> None:
-        indices, counts_from = stacked([work.indices for work in works]), [work.counted for work in works]
-        widths = (indices >= 0).sum(-1)
+        indices = stacked([work.indices for work in works])
+        real, counts_from = indices >= 0, np.array([work.counted for work in works])
+        widths = real.sum(-1)
         self.sizes = [indices.shape[-1]] * len(indices) if pads else widths.max(1).tolist()
         self.active = (widths > 0).sum(1).tolist()
         self.padded = ((widths > 0) & (widths < np.array(self.sizes)[:, None])).any(1).tolist()
         self.first_counted = np.minimum.accumulate(counts_from)[np.array(self.active) - 1].tolist()
-        self.last_counted = max(counts_from)
-        self.indices, self.widths = torch.from_numpy(indices.clip(0)).to(device), torch.from_numpy(widths).to(device)
-        self.counts_from = torch.tensor(counts_from).to(device)
-        self.columns = torch.arange(indices.shape[-1]).to(device)
+        counted = real & (counts_from <= np.arange(len(indices))[:, None])[..., None]
+        tensors = (torch.from_numpy(array).to(device) for array in (indices.clip(0), widths, real, counted))
+        self.indices, self.widths, self.real, self.counted = tensors
 
     def counts(self, step: int) -> bool:
         """Return whether a running job is in its last epoch at this step, so that losses and hits are summed."""
         return step >= self.first_counted[step]
+
+    def of(self, step: int, table: Tensor) -> Tensor:
+        """Return the part of a ``(steps, G, batch_size)`` table that is about a step's samples, ``(g · B,)``."""
+        return table[step, : self.active[step], : self.sizes[step]].flatten()
 
     def shares(self, step: int, like: Tensor) -> Tensor:
         """Return the ``(g · B,)`` weights of a step's samples in their clients' mean losses, 0 for padding."""
         still, wide = self.active[step], self.sizes[step]
         if not self.padded[step]:
             return like.new_full((still * wide,), 1.0 / wide)
-        widths = self.widths[step, :still, None]
-        return ((self.columns < widths) / widths.to(like)).flatten()
+        return (self.real[step, :still] / self.widths[step, :still, None].to(like)).flatten()
 
 
 class Cohort:
@@ -209,6 +214,7 @@ class Cohort:
             statistics.
 
     Attributes:
+        kept: of steps whose losses are yet to be counted, the number, outputs, targets, and losses if they are known.
         gradients: ``(G, d)`` sums of the gradients given to the optimisers so far, or None if no method asks for them.
         buffers: ``(b,)`` running statistics of a job alone, or None.
     """
@@ -226,76 +232,83 @@ class Cohort:
         first = works[0]
         self.buffers = None if first.job.start_buffers is None else first.job.start_buffers.clone()
         forward = Alone(model, self.buffers) if alone else stacked_forward(model)
-        self.outputs_and_backward = with_backward(forward)
-        self.starts = torch.stack([work.job.sent for work in works])
-        self.x = self.starts.clone()
-        self.lr = first.lr if alone else self.x.new_tensor([work.lr for work in works])[:, None]
-        self.step = make_optimiser(training, self.x, self.lr)
-        self.sums = self.x.new_zeros(3, len(works))
-        self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
-        self.plan = Plan(works, self.x.device, pads=not alone)
+        self.starts = torch.stack([work.job.sent for work in works]) if len(works) > 1 else first.job.sent[None]
+        self.lr = first.lr if alone else self.starts.new_tensor([work.lr for work in works])[:, None]
+        self.sums = self.starts.new_zeros(3, len(works))
+        self.gradients = torch.zeros_like(self.starts) if training.means_gradients else None
+        self.kept: list[tuple[int, Tensor, Tensor, Tensor | None]] = []
+        self.plan = Plan(works, self.starts.device, pads=not alone)
         self.generators = [work.draws for work in works if work.draws is not None]  # all or none
         corrections = [work.job.correction for work in works if work.job.correction is not None]  # all or none
         self.corrections = torch.stack(corrections) if corrections else None
+        corrects = self.corrections is not None and not training.correction_once
+        changes = training.proximal > 0 or corrects or self.gradients is not None
+        optimiser = make_optimiser(training, self.starts, self.lr)
+        self.models = descending(forward, self.starts, optimiser, self._changed if changes else None)
         self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
 
     def train(self) -> tuple[Tensor, Tensor]:
         """Run all steps; return ``(G, d)`` deltas and ``(G, 3)`` sums of losses, hits and squared losses."""
-        for number in range(len(self.plan.active)):
-            self._merge(number)
-            gradient = self._gradient(number)
-            still = len(gradient)
-            x = self.x[:still]
-            if self.training.proximal:
-                gradient.add_(x - self.starts[:still], alpha=self.training.proximal)
-            if self.corrections is not None and not self.training.correction_once:
-                gradient += self.corrections[:still]
-            if self.gradients is not None:
-                self.gradients[:still] += gradient
-            self.step(x, gradient)
-        x = self.x
+        for number, still in enumerate(self.plan.active):
+            for due, row, midway in self.merging:
+                if due == number:
+                    self.models.merge(row, midway.model, midway.weight)
+            inputs, targets = self._minibatches(number, still)
+            outputs = self.models.outputs(still, inputs, self._draws(number, still))
+            self.models.step(self._of_outputs(number, outputs, targets))
+        self._count()
+        x = self.models.x
         if self.corrections is not None and self.training.correction_once:
             x = x - self.lr * self.corrections
             if self.gradients is not None:
                 self.gradients += self.corrections
-        return x - self.starts, self.sums.T
+        return x.sub_(self.starts), self.sums.T
 
-    def _merge(self, number: int) -> None:
-        """Merge a newer model into each job that is due to receive one before this step."""
-        for due, row, midway in self.merging:
-            if due == number:
-                self.x[row].lerp_(midway.model, midway.weight)
+    def _changed(self, x: Tensor, gradient: Tensor) -> Tensor:
+        """Add the proximal term's gradient and the corrections to ``(g, d)`` gradients; sum them up if asked to."""
+        still = len(gradient)
+        if self.training.proximal:
+            gradient.add_(x - self.starts[:still], alpha=self.training.proximal)
+        if self.corrections is not None and not self.training.correction_once:
+            gradient += self.corrections[:still]
+        if self.gradients is not None:
+            self.gradients[:still] += gradient
+        return gradient
 
-    def _gradient(self, number: int) -> Tensor:
-        """Return ``(g, d)`` gradients of the g running jobs; update their sums of losses and hits."""
-        still, counting = self.plan.active[number], self.plan.counts(number)
-        inputs, targets = self._minibatches(number, still)
-        shares = self.plan.shares(number, self.x)
-        outputs, backward = self.outputs_and_backward(self.x[:still], inputs, self._draws(number, still))
-        flat = outputs.flatten(0, 1)
-        losses, gradient = losses_and_gradient(self.data.losses, shares, flat, targets, wanted=counting)
-        if counting and losses is not None:
-            tally = torch.stack([losses, self.data.hits(flat, targets).to(losses), losses.square()])
-            self._count(number, tally * (shares > 0) if self.plan.padded[number] else tally)
-        return backward(gradient.view_as(outputs))
+    def _of_outputs(self, number: int, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the gradient of a step's outputs; keep what is counted of it."""
+        counting, flat = self.plan.counts(number), outputs.flatten(0, 1)
+        shares = self.plan.shares(number, self.starts)
+        losses, gradient = losses_and_gradient(self.data.losses, shares, flat, targets)
+        if counting:
+            self.kept.append((number, flat, targets, losses))
+            if len(self.kept) * flat.numel() > LARGEST_KEPT:
+                self._count()
+        return gradient.view_as(outputs)
+
+    def _count(self) -> None:
+        """Add the kept steps' losses, hits and squared losses to the sums of jobs in their last epoch."""
+        if not self.kept:
+            return
+        plan, (numbers, flats, targets, found) = self.plan, zip(*self.kept, strict=True)
+        self.kept = []
+        sizes, counted = list(map(len, flats)), torch.cat([plan.of(number, plan.counted) for number in numbers])
+        flat, target = torch.cat(flats), torch.cat(targets)
+        losses = self.data.losses(flat, target) if found[0] is None else torch.cat(found)
+        tally = torch.stack([losses, self.data.hits(flat, target).to(losses), losses.square()])
+        for number, part in zip(numbers, torch.where(counted, tally, 0.0).split(sizes, 1), strict=True):
+            still = plan.active[number]
+            self.sums[:, :still] += part.view(3, still, -1).sum(-1)
 
     def _draws(self, number: int, still: int) -> Draws | None:
         """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
         if not self.generators or self.alone:
             return Draws(self.generators) if self.generators else None
-        return Draws(self.generators[:still], self.plan.widths[number, :still].tolist(), len(self.plan.columns))
-
-    def _count(self, number: int, tally: Tensor) -> None:
-        """Add a step's ``(3, g · B)`` losses, hits and squared losses to the sums of jobs in their last epoch."""
-        still = self.plan.active[number]
-        sums = tally.view(3, still, -1).sum(-1)
-        if number < self.plan.last_counted:
-            sums = torch.where(self.plan.counts_from[:still] <= number, sums, 0.0)
-        self.sums[:, :still] += sums
+        return Draws(self.generators[:still], self.plan.widths[number, :still].tolist(), self.plan.indices.shape[-1])
 
     def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor]:
         """Return a step's ``(g, B, …)`` inputs and ``(g · B, …)`` targets."""
-        indices = self.plan.indices[number, :still, : self.plan.sizes[number]].flatten()
+        indices = self.plan.of(number, self.plan.indices)
         if self.alone:
             inputs = self.works[0].augmented(self.data, self.data.inputs[indices])
             return inputs.unsqueeze(0), self.data.targets[indices]

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from asyncfl_lite.models.stacked import Alone, Forward, chain_of, keeps_bits, shared_chain, stacked_forward
-from asyncfl_lite.models.steps import Adam, Step, clipped_to, losses_and_gradient, sgd, with_backward
+from asyncfl_lite.models.steps import SGD, Adam, Step, clipped_to, descending, losses_and_gradient
 from asyncfl_lite.models.vectors import VectorModel
 
 
@@ -308,15 +308,16 @@ class Descent:
 
 def _descend(requests: Sequence[Descent], forward: Forward) -> list[Tensor]:
     """Run the steps of G requests, one model per row of a matrix."""
-    first, x, with_gradient = requests[0], torch.stack([one.start for one in requests]), with_backward(forward)
-    step = _optimiser(requests, x)
+    first, starts = requests[0], torch.stack([one.start for one in requests])
+    clip = first.optimiser.clip
+    clipped = None if clip is None else lambda x, gradient: clipped_to(gradient, clip)
+    models = descending(forward, starts, _optimiser(requests, starts), clipped)
     pool, indices = _pooled([one.batches for one in requests])
     for chosen, compared in zip(indices.split(first.batches.sizes, 1), _compared(requests), strict=True):
         inputs = pool.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
-        outputs, backward = with_gradient(x, inputs)
-        gradient = backward(_gradient(requests, outputs, inputs, compared))
-        step(x, gradient if first.optimiser.clip is None else clipped_to(gradient, first.optimiser.clip))
-    return [row.clone() for row in x]
+        outputs = models.outputs(len(starts), inputs)
+        models.step(_gradient(requests, outputs, inputs, compared))
+    return [row.clone() for row in models.x]
 
 
 def _compared(requests: Sequence[Descent]) -> Iterator[list[Tensor]]:
@@ -354,10 +355,10 @@ def _gradient(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor, comp
     loss, weights = requests[0].loss, outputs.new_ones(len(requests))
     predictions = _predictions(requests, outputs, inputs)
     if predictions is outputs:
-        return losses_and_gradient(loss, weights, outputs, *compared, wanted=False)[1]
+        return losses_and_gradient(loss, weights, outputs, *compared)[1]
     leaf = outputs.requires_grad_()
     predictions = _predictions(requests, leaf, inputs)
-    _, gradient = losses_and_gradient(loss, weights, predictions.detach(), *compared, wanted=False)
+    _, gradient = losses_and_gradient(loss, weights, predictions.detach(), *compared)
     return torch.autograd.grad(predictions, leaf, gradient)[0]
 
 
@@ -373,4 +374,4 @@ def _optimiser(requests: Sequence[Descent], like: Tensor) -> Step:
     kind = requests[0].optimiser
     if kind.kind == "adam":
         return Adam(like, kind.lr, kind.weight_decay)
-    return sgd(like.new_tensor([one.optimiser.lr for one in requests])[:, None], kind.weight_decay)
+    return SGD(like.new_tensor([one.optimiser.lr for one in requests])[:, None], kind.weight_decay)

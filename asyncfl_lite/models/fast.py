@@ -1,9 +1,10 @@
-"""Gradients written out by hand, which save a third of a small model's training time; this file can be deleted.
+"""Steps written out by hand, which save half of a small model's training time; this file can be deleted.
 
-The plain way is autograd's (:mod:`.steps`). It performs the same operations, so the bits are the same, but takes as
-long again to find out which operations they are. Written out here are the backward pass of a chain of layers
-(:func:`shortcut`) and the gradients of common losses (:func:`gradient_of`). The functions in :mod:`.steps` ask for
-them, and set :data:`ENABLED` to False to do without.
+The plain way is autograd's (:mod:`.steps`), which takes as long again to find out which operations a gradient needs.
+Written out here are the gradients of common losses (:func:`gradient_of`) and of chains of layers on vectors
+(:func:`shortcut`), with the same operations and so the same bits; and whole steps of plain gradient descent
+(:class:`Layers`), which are rounded differently. The functions in :mod:`.steps` ask for them, and set :data:`ENABLED`
+to False to do without.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.stacked import (
     Alone,
     Chain,
@@ -29,13 +31,6 @@ from asyncfl_lite.models.stacked import (
 
 ENABLED = True
 """Whether anything in this file is used; tests compare runs with and without."""
-
-LARGE = 2**17
-"""Number of a chain's parameters above which one model's backward pass is written out, because autograd would copy
-gradients twice."""
-LINE = 16
-"""Count of 4-byte numbers in a line of a processor's cache; matrices that begin at a line are computed with the same
-bits."""
 
 ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
     nn.Identity: lambda gradient, output: gradient,
@@ -104,15 +99,80 @@ def kl_gradient(weights: Tensor, target: Tensor, logits: Tensor) -> Tensor:
 def shortcut(forward: Forward) -> WithBackward | None:
     """Return the outputs and the backward pass of a forward pass in one function; None if it is not written out.
 
-    It is written out for chains of convolutions, max-pooling, linear layers and functions of single numbers.
+    It is written out for chains of linear layers and functions of single numbers.
     """
-    if isinstance(forward, SideBySide) and _written_out(forward.chain):
+    if isinstance(forward, SideBySide) and not forward.chain.images and _written_out(forward.chain):
         return partial(_several, forward)
-    if isinstance(forward, Alone) and forward.model.num_parameters > LARGE:
-        chain = chain_of(forward.model)
-        if chain is not None and _written_out(chain):
-            return partial(_one, SideBySide(forward.model, chain))
     return None
+
+
+def _several(forward: SideBySide, x: Tensor, inputs: Tensor, draws: object = None) -> tuple[Tensor, Backward]:
+    """Return ``(G, B, C)`` outputs of several chains side by side, and their backward pass."""
+    layers, kept = forward.chain.vectors, list[Tensor]()
+    outputs = _vector_layers(layers, inputs.flatten(2), iter(forward.parts(x)), kept)
+
+    def backward(gradient: Tensor) -> Tensor:
+        found = list[Tensor]()
+
+        def take(layer: nn.Linear, gradient: Tensor, h: Tensor) -> None:
+            if layer.bias is not None:
+                found.append(gradient.sum(1))
+            found.append(torch.bmm(gradient.transpose(1, 2), h).flatten(1))
+
+        _vector_layers_backward(layers, gradient, kept, take)
+        return torch.cat(found[::-1], 1)
+
+    return outputs, backward
+
+
+def descending(forward: Forward, x: Tensor, lr: float | Tensor, weight_decay: float) -> Layers | Parts | None:
+    """Return models that take plain gradient steps part by part; None if they are not written out."""
+    if not ENABLED or not isinstance(forward, Alone | SideBySide):
+        return None
+    chain = chain_of(forward.model)
+    if chain is not None and _written_out(chain):
+        return Layers(SideBySide(forward.model, chain), x, lr, weight_decay)
+    return Parts(forward, x, lr, weight_decay) if isinstance(forward, Alone) and isinstance(lr, float) else None
+
+
+class Parts:
+    """One model alone, whose parameters take plain gradient steps one by one; bits are those of :class:`.steps.Rows`.
+
+    So the gradient is never copied into one vector, which would not stay in a processor's cache.
+
+    Args:
+        forward: the model's forward pass.
+        x: ``(1, d)`` first parameters, which are not changed.
+        lr: the learning rate.
+        weight_decay: factor of the parameters that is added to their gradient.
+
+    Attributes:
+        x: the ``(1, d)`` parameters.
+    """
+
+    def __init__(self, forward: Alone, x: Tensor, lr: float, weight_decay: float) -> None:
+        self.x = x.clone()
+        self._forward, self._lr, self._weight_decay = forward, lr, weight_decay
+        self._parts = [part.detach().requires_grad_() for part in forward.model.unflatten(self.x[0]).values()]
+
+    def merge(self, row: int, x: Tensor, weight: float) -> None:
+        """Move the model by a share ``weight`` of the way towards ``x (d,)``."""
+        self.x[row].lerp_(x, weight)
+
+    def outputs(self, rows: int, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+        """Return the outputs ``(1, B, …)``."""
+        self._outputs = self._forward(self._parts, inputs, draws)
+        return self._outputs.detach()
+
+    @torch.no_grad()
+    def step(self, gradient: Tensor) -> None:
+        """Take a step, given the gradient of the outputs."""
+        found = torch.autograd.grad(self._outputs, self._parts, gradient, materialize_grads=True)
+        del self._outputs
+        for part, own in zip(self._parts, found, strict=True):
+            if self._weight_decay:
+                own = own.add(part, alpha=self._weight_decay)
+            part.add_(own, alpha=-self._lr)
 
 
 def _written_out(chain: Chain) -> bool:
@@ -123,88 +183,99 @@ def _written_out(chain: Chain) -> bool:
     ) and all(type(layer) in {nn.Linear, *ELEMENTWISE} for layer in chain.vectors)
 
 
-def _several(forward: SideBySide, x: Tensor, inputs: Tensor, draws: object = None) -> tuple[Tensor, Backward]:
-    """Return ``(G, B, C)`` outputs of several chains side by side, and their backward pass."""
-    parts, kept, h, count = iter(forward.parts(x)), list[Tensor](), inputs, len(x)
-    images, vectors = forward.chain
-    if images:
-        h = images_of_all(h)
-        for layer in images:
-            h = _image_layer(layer, h, parts, kept, count)
-        shape = h.shape
-        h = vectors_of_each(h, count)
-    outputs = _vector_layers(vectors, h.flatten(2), parts, kept, linear)
+class Layers:
+    """Chains side by side that take plain gradient steps layer by layer, as :class:`.steps.Rows` does more slowly.
 
-    def backward(gradient: Tensor) -> Tensor:
-        found = list[Tensor]()
-        for layer in reversed(vectors):
-            if type(layer) is not nn.Linear:
-                gradient = ELEMENTWISE[type(layer)](gradient, kept.pop())
-                continue
-            weight, h = kept.pop(), kept.pop()
-            if layer.bias is not None:
-                found.append(gradient.sum(1))
-            found.append(torch.bmm(gradient.transpose(1, 2), h).flatten(1))
-            if kept:
-                gradient = torch.bmm(gradient, weight)
+    All models' parameters of a layer are one tensor. From a linear layer's weights, one matrix product subtracts the
+    whole step, so that their gradient itself is never computed.
+
+    Args:
+        forward: the chains' forward pass.
+        x: ``(G, d)`` first parameters, which are not changed.
+        lr: the learning rate, or ``(G, 1)`` learning rates.
+        weight_decay: factor of the parameters that is added to their gradient.
+    """
+
+    def __init__(self, forward: SideBySide, x: Tensor, lr: float | Tensor, weight_decay: float) -> None:
+        self._forward = forward
+        self._parts = [part.clone(memory_format=torch.contiguous_format) for part in forward.parts(x)]
+        self._rate = lr if isinstance(lr, Tensor) else x.new_full((len(x), 1), lr)
+        self._decay = self._rate * weight_decay if weight_decay else None
+        self._kept: list[Tensor] = []
+        self._shape = torch.Size()
+
+    @property
+    def x(self) -> Tensor:
+        """The ``(G, d)`` parameters, a copy."""
+        return torch.cat([part.flatten(1) for part in self._parts], 1)
+
+    def merge(self, row: int, x: Tensor, weight: float) -> None:
+        """Move the model in ``row`` by a share ``weight`` of the way towards ``x (d,)``."""
+        for part, other in zip(self._parts, self._forward.parts(x[None]), strict=True):
+            part[row].lerp_(other[0], weight)
+
+    def outputs(self, rows: int, inputs: Tensor, draws: object = None) -> Tensor:
+        """Return the outputs ``(rows, B, C)`` of the first ``rows`` models."""
+        parts, kept = iter([part[:rows] for part in self._parts]), list[Tensor]()
+        images, vectors = self._forward.chain
+        h, self._kept = inputs, kept
         if images:
-            size, channels, *sides = shape
-            gradient = images_of_all(gradient.view(count, size, channels // count, *sides))
-            for layer in reversed(images):
-                gradient, *own = _image_layer_backward(layer, gradient, kept, count)
-                found += [part.reshape(count, -1) for part in own]
-        return torch.cat(found[::-1], 1)
+            h = images_of_all(inputs)
+            for layer in images:
+                h = _image_layer(layer, h, parts, kept, rows)
+            self._shape = h.shape
+            h = vectors_of_each(h, rows)
+        return _vector_layers(vectors, h.flatten(2), parts, kept)
 
-    return outputs, backward
+    def step(self, gradient: Tensor) -> None:
+        """Take a step with these models, given the gradient of their outputs."""
+        rows, kept, parts = len(gradient), self._kept, self._parts.copy()
+        images, vectors = self._forward.chain
 
+        def shrunk() -> Tensor:
+            """The parameters that come next, after their weight decay."""
+            part = parts.pop()[:rows]
+            if self._decay is not None:
+                part.addcmul_(part, self._decay[:rows].view(-1, *[1] * (part.dim() - 1)), value=-1)
+            return part
 
-def _one(forward: SideBySide, x: Tensor, inputs: Tensor, draws: object = None) -> tuple[Tensor, Backward]:
-    """Return ``(1, B, C)`` outputs of one chain, and its backward pass, which fills the vector layer by layer."""
-    kept, h = list[Tensor](), forward.model.laid_out(inputs.squeeze(0))
-    images, vectors = forward.chain
-    parts = iter(forward.parts(x))
-    for layer in images:
-        h = _image_layer(layer, h, parts, kept, 1)
-    shape = h.shape
-    outputs = _vector_layers(vectors, h.flatten(1), (part.squeeze(0) for part in parts), kept, functional.linear)
-
-    def backward(gradient: Tensor) -> Tensor:
-        gradient, found = gradient.squeeze(0), gradient.new_empty(x.shape)
-        parts = forward.parts(found)
-        for layer in reversed(vectors):
-            if type(layer) is not nn.Linear:
-                gradient = ELEMENTWISE[type(layer)](gradient, kept.pop())
-                continue
-            weight, h = kept.pop(), kept.pop()
+        def take(layer: nn.Linear, gradient: Tensor, h: Tensor) -> None:
             if layer.bias is not None:
-                torch.sum(gradient, 0, out=parts.pop()[0])
-            own = parts.pop()[0]
-            if own.storage_offset() % LINE:
-                own.copy_(gradient.t().mm(h))
-            else:
-                torch.mm(gradient.t(), h, out=own)
-            if kept:
-                gradient = gradient.mm(weight)
+                shrunk().sub_(gradient.sum(1))
+            shrunk().baddbmm_(gradient.transpose(1, 2), h, alpha=-1)
+
+        gradient = _vector_layers_backward(vectors, gradient * self._rate[:rows, None], kept, take)
         if images and kept:
-            gradient = gradient.view(shape)
+            size, channels, *sides = self._shape
+            gradient = images_of_all(gradient.view(rows, size, channels // rows, *sides))
             for layer in reversed(images):
-                gradient, *of_layer = _image_layer_backward(layer, gradient, kept, 1)
-                for part in of_layer:
-                    parts.pop()[0].copy_(part)
-        return found
-
-    return outputs.unsqueeze(0), backward
+                gradient, *own = _image_layer_backward(layer, gradient, kept, rows)
+                for part in own:
+                    shrunk().sub_(part.unflatten(0, (rows, -1)))
 
 
-def _vector_layers(
-    layers: Sequence[nn.Module], h: Tensor, parts: Iterator[Tensor], kept: list[Tensor], apply: Callable[..., Tensor]
+def _vector_layers_backward(
+    layers: Sequence[nn.Module], gradient: Tensor, kept: list[Tensor], take: Callable[[nn.Linear, Tensor, Tensor], None]
 ) -> Tensor:
-    """Apply layers to vectors, linear ones by ``apply``, and keep the tensors for the backward pass."""
+    """Return the gradient of the inputs; call ``take`` with each linear layer, its outputs' gradient and its inputs."""
+    for layer in reversed(layers):
+        if type(layer) is not nn.Linear:
+            gradient = ELEMENTWISE[type(layer)](gradient, kept.pop())
+            continue
+        weight, h = kept.pop(), kept.pop()
+        before = torch.bmm(gradient, weight) if kept else gradient
+        take(layer, gradient, h)
+        gradient = before
+    return gradient
+
+
+def _vector_layers(layers: Sequence[nn.Module], h: Tensor, parts: Iterator[Tensor], kept: list[Tensor]) -> Tensor:
+    """Apply layers to vectors, and keep the tensors for the backward pass."""
     for layer in layers:
         if type(layer) is nn.Linear:
             weight, bias = next(parts), None if layer.bias is None else next(parts)
             kept += [h, weight]
-            h = apply(h, weight, bias)
+            h = linear(h, weight, bias)
         else:
             h = layer(h)
             kept.append(h)

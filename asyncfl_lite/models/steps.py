@@ -1,14 +1,16 @@
 """Steps of gradient descent: gradients of losses, and optimisers.
 
 Both work on one model, or on several side by side: every row of a ``(G, d)`` matrix is one client's or one server's
-model. Gradients are autograd's; what :mod:`.fast` has written out by hand is taken from there, with the same bits. Each
-row takes exactly the steps that ``torch.optim`` would take for this model alone (a test compares them), with a state
-that starts fresh for every job. The last rows may drop out, because a later call may pass fewer rows.
+model. Gradients are autograd's; what :mod:`.fast` has written out by hand is taken from there: gradients with the same
+bits, and plain gradient steps of chains of layers, which are rounded differently. Each row takes the steps that
+``torch.optim`` would take for this model alone (a test compares them), with a state that starts fresh for every job.
+The last rows may drop out, because a later call may pass fewer rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -35,19 +37,18 @@ def with_backward(forward: Forward) -> fast.WithBackward:
 
 
 def losses_and_gradient(
-    loss: fast.Loss, weights: Tensor, predictions: Tensor, *compared: Tensor, wanted: bool = True
+    loss: fast.Loss, weights: Tensor, predictions: Tensor, *compared: Tensor
 ) -> tuple[Tensor | None, Tensor]:
-    """Return the losses, and the gradient of their weighted sum with respect to ``predictions``.
+    """Return the losses, if they were computed, and the gradient of their weighted sum with respect to ``predictions``.
 
     Args:
         loss: a function, a method, or a :class:`~functools.partial` of one with settings.
         weights: the losses' weights, in the shape of the losses.
         predictions: ``(…, C)``, detached from autograd's graph.
         compared: the loss's other arguments.
-        wanted: whether the losses are needed; if not, None may be returned in their place.
     """
     if (gradient := fast.gradient_of(loss, weights, predictions, *compared)) is not None:
-        return loss(predictions, *compared) if wanted else None, gradient
+        return None, gradient
     leaf = predictions.detach().requires_grad_()
     losses = loss(leaf, *compared)
     return losses.detach(), torch.autograd.grad(losses, leaf, weights.to(losses))[0]
@@ -55,6 +56,8 @@ def losses_and_gradient(
 
 Step = Callable[[Tensor, Tensor], None]
 """``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place, and may overwrite ``gradient``."""
+Change = Callable[[Tensor, Tensor], Tensor]
+"""``(x (G, d), gradient (G, d)) ->`` what a step is taken along; may overwrite ``gradient``."""
 
 BETAS = (0.9, 0.999)
 EPS = 1e-8
@@ -71,19 +74,27 @@ def _rate(lr: float | Tensor, rows: int) -> float | Tensor:
     return lr[:rows] if isinstance(lr, Tensor) else lr
 
 
-def sgd(lr: float | Tensor, weight_decay: float = 0.0) -> Step:
-    """Return a function that takes a plain SGD step, with L2 regularisation in the gradient."""
+@dataclass(frozen=True)
+class SGD:
+    """Plain gradient steps with L2 regularisation in the gradient; a :data:`Step`.
 
-    def step(x: Tensor, gradient: Tensor) -> None:
-        if weight_decay:
-            gradient.add_(x, alpha=weight_decay)
-        rate = _rate(lr, len(x))
+    Attributes:
+        lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
+        weight_decay: factor λ; λ times the weights is added to the gradient.
+    """
+
+    lr: float | Tensor
+    weight_decay: float = 0.0
+
+    def __call__(self, x: Tensor, gradient: Tensor) -> None:
+        """Update ``x (g, d)``, the models of the first g clients, in place."""
+        if self.weight_decay:
+            gradient.add_(x, alpha=self.weight_decay)
+        rate = _rate(self.lr, len(x))
         if isinstance(rate, Tensor):
             x.sub_(gradient.mul_(rate))
         else:
             x.add_(gradient, alpha=-rate)
-
-    return step
 
 
 class Adam:
@@ -121,3 +132,48 @@ class Adam:
             x.sub_(rate / unbias * mean / size)
         else:
             x.addcdiv_(mean, size, value=-rate / unbias)
+
+
+class Rows:
+    """Models side by side that take gradient steps; each is a row of a matrix.
+
+    Args:
+        forward: their forward pass.
+        x: ``(G, d)`` first parameters, which are not changed.
+        optimiser: the function that takes a step.
+        change: ``(x, gradient) -> gradient``, what the optimiser is given in the gradient's place; None for itself.
+
+    Attributes:
+        x: the ``(G, d)`` parameters.
+    """
+
+    def __init__(self, forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> None:
+        self.x = x.clone()
+        self._optimiser, self._change = optimiser, change
+        self._outputs_and_backward = with_backward(forward)
+
+    def merge(self, row: int, x: Tensor, weight: float) -> None:
+        """Move the model in ``row`` by a share ``weight`` of the way towards ``x (d,)``."""
+        self.x[row].lerp_(x, weight)
+
+    def outputs(self, rows: int, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+        """Return the outputs ``(rows, B, …)`` of the first ``rows`` models for ``inputs (rows, B, …)``."""
+        outputs, self._backward = self._outputs_and_backward(self.x[:rows], inputs, draws)
+        return outputs
+
+    def step(self, gradient: Tensor) -> None:
+        """Take a step with these models, given the gradient of their outputs."""
+        gradient = self._backward(gradient)
+        x = self.x[: len(gradient)]
+        self._optimiser(x, gradient if self._change is None else self._change(x, gradient))
+
+
+Models = Rows | fast.Layers | fast.Parts
+
+
+def descending(forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> Models:
+    """Return models that take gradient steps from ``x (G, d)``: :class:`Rows`, or what :mod:`.fast` has instead."""
+    models = None
+    if isinstance(optimiser, SGD) and change is None:
+        models = fast.descending(forward, x, optimiser.lr, optimiser.weight_decay)
+    return models or Rows(forward, x, optimiser, change)

@@ -18,7 +18,7 @@ from torch import Tensor
 from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Receipt, Update
 from asyncfl_lite.simulator.scheduling import DispatchAfterAggregation as AFTER
 from asyncfl_lite.simulator.scheduling import DispatchBeforeAggregation as BEFORE
-from asyncfl_lite.simulator.selection import Selection, Uniform
+from asyncfl_lite.simulator.scheduling import Selection, Uniform
 from asyncfl_lite.simulator.server import impossible_duration, most_accepted
 from asyncfl_lite.simulator.simulation import Simulation
 
@@ -77,11 +77,7 @@ class ClockOnly(Simulation):
         return receipt
 
     def run_alone(self, outcomes: Sequence[Outcome] | None = None) -> None:
-        """Run to the end, without a trainer.
-
-        Args:
-            outcomes: client -> the outcome that each of its jobs reports; by default, empty outcomes.
-        """
+        """Run to the end, without a trainer; ``outcomes`` are what each client's jobs report, by default nothing."""
         with _no_collection():
             if self._is_plain:
                 self._run_plain(outcomes)

@@ -13,11 +13,11 @@ from torch import nn
 from torch.func import vmap
 
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.clients.training import ClientData, LocalTraining, make_optimiser
+from asyncfl_lite.clients.training import ClientData, Cohort, LocalTraining, make_optimiser
 from asyncfl_lite.models import CNN, MLP, fast
 from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.stacked import Alone, chain_of, stacked_forward
-from asyncfl_lite.models.steps import with_backward
+from asyncfl_lite.models.steps import SGD, Rows, descending, with_backward
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import ON_REQUEST, Job, Midway
 from asyncfl_lite.tasks import Task
@@ -323,25 +323,57 @@ def test_side_by_side_equals_vmap(name):
     )
 
 
-@pytest.mark.parametrize("count", [3, 1])
 @pytest.mark.parametrize("size", [12, 1])
-@pytest.mark.parametrize("name", ["linear", "written out", "images written out"])
-def test_what_is_written_out_has_the_bits_of_autograd_on_the_layers_in_their_order(name, size, count, monkeypatch):
-    """Side by side, where a ReLU goes behind the max-pooling that follows it, too; and alone, if the chain is large."""
+@pytest.mark.parametrize("name", ["linear", "written out"])
+def test_what_is_written_out_has_the_bits_of_autograd(name, size, monkeypatch):
     model = VectorModel(chains()[name])
     generator = torch.Generator().manual_seed(0)
-    x = model.flatten()[0] + 0.1 * torch.randn(count, model.num_parameters, generator=generator)
-    inputs, weights = (torch.randn(count, size, *shape, generator=generator) for shape in ((1, 8, 8), (10,)))
-    forward = stacked_forward(model) if count > 1 else Alone(model)
-    assert (fast.shortcut(forward) is None) == (count == 1)
-    monkeypatch.setattr(fast, "LARGE", 0)
-    assert fast.shortcut(forward) is not None
+    x = model.flatten()[0] + 0.1 * torch.randn(3, model.num_parameters, generator=generator)
+    inputs, weights = (torch.randn(3, size, *shape, generator=generator) for shape in ((1, 8, 8), (10,)))
     found = []
+    assert fast.shortcut(stacked_forward(model)) is not None
     for enabled in (True, False):
         monkeypatch.setattr(fast, "ENABLED", enabled)
-        outputs, backward = with_backward(forward)(x, inputs)
+        outputs, backward = with_backward(stacked_forward(model))(x, inputs)
         found.append((outputs, backward(weights)))
-        if count > 1:
-            layers = list(model.module)
-            forward.chain.images[:] = layers[: [type(layer) for layer in layers].index(nn.Flatten)]
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True)) and not outputs.requires_grad
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("weight_decay", [0.0, 0.05])
+@pytest.mark.parametrize("name", ["linear", "written out", "images written out"])
+def test_fast_steps_are_the_plain_ones_up_to_rounding(name, weight_decay, alone, monkeypatch):
+    """Rates that differ between models, a model that stops early, and one that merges another."""
+    model, count = VectorModel(chains()[name].double()), 1 if alone else 3
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    x = model.flatten()[0] + 0.1 * drawn(count, model.num_parameters)
+    first, forward = x.clone(), Alone(model) if alone else stacked_forward(model)
+    lr = 0.3 if alone else torch.tensor([[0.3], [0.01], [0.1]], dtype=torch.float64)
+    fused = descending(forward, x, SGD(lr, weight_decay))
+    monkeypatch.setattr(fast, "ENABLED", False)
+    plain = descending(forward, x, SGD(lr, weight_decay))
+    assert isinstance(fused, fast.Layers) and isinstance(plain, Rows)
+    for rows in (count, count, max(1, count - 1)):
+        inputs, gradient, other = drawn(rows, 5, 1, 8, 8), drawn(rows, 5, 10), drawn(model.num_parameters)
+        outputs = []
+        for models in (fused, plain):
+            models.merge(0, other, 0.25)
+            outputs.append(models.outputs(rows, inputs))
+            models.step(gradient.clone())
+        torch.testing.assert_close(*outputs, rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(fused.x, plain.x, rtol=1e-11, atol=1e-12)
+    assert torch.equal(x, first) and not torch.equal(plain.x, first)
+
+
+@pytest.mark.parametrize(
+    "extra", [{"optimiser": "adam"}, {"proximal": 0.1}, {"reports": frozenset({"mean_gradient"}), "optimiser": "adamw"}]
+)
+def test_steps_along_anything_but_the_gradient_are_rows(extra):
+    model, (cohort, _) = trainers(LocalTraining(batch_size=8, epochs=1, **extra), MLP(), [10] * 2)
+    x, _ = model.flatten()
+    works = [cohort.plan(job(client, x)) for client in range(2)]
+    assert isinstance(Cohort(model, cohort.data, cohort.training, works).models, Rows)

@@ -12,8 +12,8 @@ import torch
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.files import shipped
 from asyncfl_lite.tasks import Digits, MNIST5k
-from asyncfl_lite.tasks.arrays import balanced, stratified
 from asyncfl_lite.tasks.images import base, unlabelled
+from asyncfl_lite.tasks.splits import balanced, stratified
 
 RNG = np.random.default_rng
 
