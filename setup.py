@@ -8,6 +8,7 @@ RECORDS = ["results/**/searches.parquet", "results/league/*/*.parquet"]
 setup(
     packages=[*find_packages(include=["asyncfl_lite*", "asyncfl_reproduction*", "asyncfl_course*"]), EXECUTED],
     package_dir={EXECUTED: "notebooks"},
+    include_package_data=False,  # MANIFEST.in says what the source archive holds, this what the wheel does
     package_data={
         "asyncfl_course": ["recall.yaml"],
         "asyncfl_lite": ["py.typed"],

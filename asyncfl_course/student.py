@@ -1,8 +1,8 @@
 """The learner's edition: ``make student`` writes lessons to work on (``student/``) and solved ones (``solutions/``).
 
 In ``student/``, nothing reveals the answer to a guess: from an exercise that asks for one to the end of its section,
-outputs are cleared and text is folded. Solutions are replaced by a link to the solved lesson. Hints stay. Both folders
-are beside ``notebooks/``, so a lesson finds the same files and runs in the same way in all three.
+outputs are cleared and text is folded. Solutions are replaced by links to the exercise in the solved lesson. Hints
+stay. Both folders are beside ``notebooks/``, so a lesson finds the same files and runs in the same way in all three.
 """
 
 from __future__ import annotations
@@ -21,14 +21,30 @@ from nbformat import NotebookNode
 from asyncfl_course import kept
 
 LEARNER, SOLVED = "student", "solutions"
+TRACK = "_in_ten_minutes"
+"""End of the name of a track's notebook."""
 GUESS, EXERCISE = "guess", "exercise"
 """Tags of cells: an exercise that asks for a guess about the next cells' output, and any exercise."""
 MADE = ".made.json"
 """In the learner's folder: file -> its SHA-256 when it was written, to detect the learner's changes."""
 SECTION = re.compile(r"^## ", re.M)
-SOLUTION = re.compile(r"<details>\s*<summary>Solution[^<]*</summary>(.*?)</details>\s*", re.S)
+SOLUTION = re.compile(r"\s*<details>\s*<summary>Solution[^<]*</summary>(.*?)</details>\s*", re.S)
 CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 FOLD = "<details><summary>Read on after you have answered, and run the cells above</summary>\n\n{}\n\n</details>"
+
+
+def books(root: Path) -> list[Path]:
+    """Return the paths of all lessons, then of the tracks of ten minutes, in order.
+
+    Args:
+        root: the repository's folder.
+    """
+    found = sorted((root / "notebooks").glob("*.ipynb"))
+    return [*filter(_is_lesson, found), *(path for path in found if path.stem.endswith(TRACK))]
+
+
+def _is_lesson(path: Path) -> bool:
+    return path.stem[0].isdigit()
 
 
 def learners(lesson: NotebookNode, name: str) -> NotebookNode:
@@ -39,13 +55,15 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
         name: its file name, for the links to the solved lesson.
     """
     book = nbformat.from_dict(lesson)
-    answers = set(answering(book))
+    answers, link = set(answering(book)), f"[Solution](../{SOLVED}/{name})"
     for index, cell in enumerate(book.cells):
         if cell.cell_type == "code":
+            if EXERCISE in _tags(cell):
+                link = f"[Solution](../{SOLVED}/{name}#cell-id={cell.id})"
             if index in answers or EXERCISE in _tags(cell):
                 cell.outputs, cell.execution_count = [], None
             continue
-        cell.source = SOLUTION.sub(f"[Solution](../{SOLVED}/{name})\n\n", cell.source).rstrip()
+        cell.source = SOLUTION.sub(f"\n\n{link}\n\n", cell.source).strip()
         if index in answers:
             cell.source = _folded(cell.source)
     return book
@@ -76,7 +94,7 @@ def write(root: Path) -> tuple[list[str], list[str]]:
         folder.mkdir(exist_ok=True)
     made = json.loads((student / MADE).read_text()) if (student / MADE).exists() else {}
     written, left = [], []
-    for path in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
+    for path in books(root):
         lesson, mine = nbformat.read(path, as_version=4), student / path.name
         nbformat.write(solved(lesson), solutions / path.name)
         if mine.exists() and _digest(mine) != made.get(path.name):

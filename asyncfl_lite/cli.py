@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
-from asyncfl_lite.base.plugins import GROUP, import_own, located
+from asyncfl_lite.base.registry import GROUP, import_own, located
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,8 +252,7 @@ def _sources() -> Iterator[Path]:
 
 def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """Return a text that names the method and task whose defaults ``--help`` shows, and the defaults themselves."""
-    from asyncfl_lite.runs.config import Config
-    from asyncfl_lite.runs.defaults import COMMON, defaults
+    from asyncfl_lite.runs.config import COMMON, Config, defaults
 
     chosen = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name in ("task", "algorithm", "preset"):
@@ -458,8 +457,7 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
     If the command line names another model, method or law than the file does, the file's settings for it are dropped.
     """
-    from asyncfl_lite.runs.config import GROUPS
-    from asyncfl_lite.runs.defaults import without_replaced
+    from asyncfl_lite.runs.config import GROUPS, without_replaced
 
     if given.get("partition", written.get("partition")) != written.get("partition"):
         written = {name: value for name, value in written.items() if name != "alpha"}  # the other may not use it

@@ -1,6 +1,7 @@
 """All figures of the project, in one style; a method has the same colour everywhere.
 
-A function with the argument ``axes`` draws on these axes, or on new ones, and returns them.
+A function with the argument ``axes`` draws on these axes, or on new ones, and returns them. ``updates`` is a result's
+table of updates, and ``unit`` the meaning of one unit of virtual time; by default, the unit that the results state.
 """
 
 from __future__ import annotations
@@ -60,10 +61,9 @@ def time_label(unit: str = "") -> str:
 
 
 def staleness_scale(most: int) -> ScalarMappable:
-    """Return the colour scale of staleness for a timeline, from yellow for fresh updates to dark for stale ones.
+    """Return the colour scale of staleness, from yellow for fresh updates to dark for staleness ``most``.
 
-    Args:
-        most: the staleness in versions that gets the darkest colour; the scale is logarithmic in 1 + staleness.
+    It is logarithmic in 1 + staleness.
     """
     return ScalarMappable(FuncNorm((np.log1p, np.expm1), 0, max(1, most)), "viridis_r")
 
@@ -96,7 +96,6 @@ Curves = Mapping[str, Iterable[pd.DataFrame | Curved] | pd.DataFrame | Curved] |
 
 
 def _sorted(given: Curves, over: str, unit: str) -> tuple[dict[str, list[pd.DataFrame]], str]:
-    """Return the given curves as tables by name, and the unit of virtual time if the results state one."""
     if isinstance(given, Mapping):
         runs = {name: [own] if hasattr(own, "columns") or hasattr(own, "curve") else own for name, own in given.items()}
     else:
@@ -139,10 +138,8 @@ def plot_curves(
         curves: results of several runs, which are grouped by method; or a mapping from a method, a variant (such as
             ``fedecho-natural``) or any other name to results or curve tables, one for each seed.
         over: ``time``, ``version`` or ``updates``.
-        unit: the meaning of one unit of virtual time; by default, the unit that the results state.
         value: ``accuracy``, ``loss``, or another column of all curves.
         shades: give a method's variants shades of its colour, in addition to line styles.
-        axes: axes to draw on, or None for a new figure.
 
     Raises:
         ConfigError: if the curves are anything else, lack a column, or have times in different units.
@@ -185,7 +182,6 @@ def plot_curves(
 
 
 def _variant(method: str, curves: Iterable[str]) -> int:
-    """Return the index of a method among the variants of its family, which sets the line style."""
     family = [name for name in curves if name.split("-")[0] == method.split("-")[0]]
     return family.index(method) % 4
 
@@ -197,7 +193,6 @@ def plot_differences(found: pd.DataFrame, axes: Axes | None = None) -> Axes:
         found: a table with one row per setting and method, and the columns ``place`` (the setting), ``other`` (the
             method), ``mean`` (in points) and ``verdict``, as :func:`asyncfl_course.differences` returns it. Without
             verdicts, as for a paper's own numbers, squares stay white.
-        axes: axes to draw on, or None for a new figure.
     """
     axes = _axes(axes)
     places, others = list(dict.fromkeys(found["place"])), list(dict.fromkeys(found["other"]))
@@ -230,12 +225,9 @@ def plot_gantt(
     """Draw when each client trains, with one bar per job, coloured by the staleness of its update on arrival.
 
     Args:
-        updates: a result's table of updates.
         until: last virtual time to draw.
         in_flight: a table of the jobs that did not arrive, which are drawn with hatching; its columns are ``client``,
             ``dispatched_at`` and, if any jobs were called off, ``called_off_at``.
-        unit: the meaning of one unit of virtual time.
-        axes: axes to draw on, or None for a new figure.
     """
     axes = _axes(axes)
     shown = updates[updates["dispatched_at"] < until]
@@ -252,13 +244,8 @@ def plot_gantt(
     if in_flight is not None:
         still = in_flight[in_flight["dispatched_at"] < until]
         ended = still.get("called_off_at", pd.Series(until, still.index)).fillna(until).clip(upper=until)
-        axes.barh(
-            still["client"],
-            ended - still["dispatched_at"],
-            left=still["dispatched_at"],
-            height=0.8,
-            **UNFINISHED,
-        )
+        begun = still["dispatched_at"]
+        axes.barh(still["client"], ended - begun, left=begun, height=0.8, **UNFINISHED)
     staleness_bar(scale, axes)
     axes.set(xlabel=time_label(unit), ylabel="client", xlim=(0, until))
     axes.grid(False)
@@ -276,12 +263,10 @@ def plot_staleness(
     """Draw a histogram of staleness on arrival, with its mean and, if given, the mean that theory predicts.
 
     Args:
-        updates: a result's table of updates.
         expected: the mean that theory predicts.
         by: a group for each row of ``updates``, such as its client's speed; each group gets a colour.
         width: number of versions per bar; by default, the smallest that gives at most 61 bars. Set it to compare
             figures.
-        axes: axes to draw on, or None for a new figure.
     """
     axes = _axes(axes)
     staleness = updates["staleness"]
@@ -304,13 +289,7 @@ def plot_staleness(
 
 
 def plot_run(algorithm: str, task: str, curve: pd.DataFrame, updates: pd.DataFrame, unit: str = "") -> Figure:
-    """Draw a run's accuracy over virtual time and the staleness of its updates.
-
-    Args:
-        algorithm, task: names, for the title.
-        curve, updates: the tables of a result.
-        unit: the meaning of one unit of virtual time.
-    """
+    """Draw a run's accuracy over virtual time and the staleness of its updates; names are for the title."""
     use_style()
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     plot_curves({algorithm: [curve]}, unit=unit, axes=left)

@@ -37,15 +37,15 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
 from asyncfl_lite.models.base import ModelSpec, initial_model
 from asyncfl_lite.models.features import check_takes_embeddings, table_of
+from asyncfl_lite.models.given import GivenModel, OwnModel
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import load_checkpoint, save_checkpoint
-from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update, in_dtype
+from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update, in_dtype, who_did_what
 from asyncfl_lite.simulator.server import ServerError, untrue_answer
 from asyncfl_lite.simulator.simulation import Train
-from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.task import UnlabelledSet
 
@@ -142,7 +142,6 @@ def _failure(check: Check, make: Candidate, said: Collection[str]) -> str | None
 
 
 def _where(error: Exception, make: Candidate) -> str:
-    """Return the kind of an exception, and its line in the method's own code, if it arose there."""
     kind = type(error).__name__
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in make.source_files]
     if not own:
@@ -286,7 +285,6 @@ def restart(run: Run, updates: Sequence[Update]) -> Algorithm:
 
 
 def _parts(value: Any, where: str) -> list[tuple[str, Any]] | None:
-    """Return the parts of a mapping, a sequence or an update, each with its path; None for anything else."""
     if isinstance(value, Update):
         return [(f"{where}.{part.name}", getattr(value, part.name)) for part in dataclasses.fields(value)]
     if isinstance(value, dict):
@@ -413,7 +411,6 @@ def check_refusals(make: Candidate) -> None:
 
 
 def _unsound(good: Update, version: int) -> dict[str, Update]:
-    """Return faulty copies of an update, which no method may accept, by kind of fault."""
     nan, infinite = good.delta.clone(), good.delta.clone()
     nan[0], infinite[-1] = float("nan"), float("inf")
     return {
@@ -426,7 +423,6 @@ def _unsound(good: Update, version: int) -> dict[str, Update]:
 
 
 def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
-    """Return the state of a method and its random stream, without the recorded rejections."""
     state = {name: value for name, value in method.state().items() if name != "rejections"}
     return {**state, "rng": method.context.rng.bit_generator.state}
 
@@ -516,7 +512,6 @@ def check_save_and_restore(make: Candidate) -> None:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return a run's final state and its updates, which must be equal in a repeated run."""
     updates = who_did_what(run.simulation, run.parts).updates.astype(float).to_numpy().tolist()
     return {"state": run.algorithm.state(), "rng": run.server_rng.bit_generator.state, "updates": updates}
 
@@ -551,13 +546,13 @@ CHECKS: dict[str, Check] = {
 
 
 @usual_torch()
-def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
+def check_model(model: ModelSpec | OwnModel, task: Task) -> dict[str, str]:
     """Check that a model can be trained on a task; return the reasons why optional abilities are missing, by ability.
 
     It makes the checks that every run makes at its start, and also tests abilities that only some runs need.
 
     Args:
-        model: the model's settings, such as ``MLP(hidden=(16,))``.
+        model: the model's settings, such as ``MLP(hidden=(16,))``, or a module, or a function that returns one.
         task: the task on which it will be trained, such as ``Task.from_tensors(…)``.
 
     Returns:
@@ -581,13 +576,15 @@ def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
     >>> check_model(CNN(norm="batch"), task)["several clients at once"]
     'it keeps running statistics'
     """
-    vectors, (inputs, _) = VectorModel(initial_model(model, task.input_spec, 0)), task.samples
-    draws = check_conduct(type(model).__name__, vectors, inputs, (*task.labels.shape[1:], task.num_classes))
+    spec = model if isinstance(model, ModelSpec) else GivenModel.of(model)
+    vectors, (inputs, _) = VectorModel(initial_model(spec, task.input_spec, 0)), task.samples
+    outputs = (*task.labels.shape[1:], task.num_classes)
+    draws = check_conduct(spec.title, vectors, inputs, outputs, task.vocabulary)
     found = {"minibatches of one sample": "" if takes_one(vectors, inputs) else "it fails on one"}
     if vectors.num_buffers:
         found["several clients at once"] = "it keeps running statistics"
     else:
-        found["several clients at once"] = why_alone(vectors, inputs, draws) if model.vectorises else "it says so"
+        found["several clients at once"] = why_alone(vectors, inputs, draws) if spec.vectorises else "it says so"
     if task.vocabulary is not None:
         x, _ = vectors.flatten()
         found["made-up text"] = ""

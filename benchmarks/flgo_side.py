@@ -27,7 +27,7 @@ from asyncfl_lite.base import registry
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw, prepared
-from asyncfl_lite.simulator.selection import SELECTIONS, IdleClients, Selection
+from asyncfl_lite.simulator.scheduling import SELECTIONS, IdleClients, Selection
 
 try:
     import flgo

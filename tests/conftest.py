@@ -31,11 +31,6 @@ hypothesis.settings.register_profile("here", deadline=None)  # a process's first
 hypothesis.settings.load_profile("here")
 
 
-def pytest_collectstart():
-    """Register the stand-ins, which an installation from before they had an entry point would not find."""
-    import asyncfl_reproduction.standins  # noqa: F401
-
-
 def pytest_collection_modifyitems(items):
     """Mark what ``make test-fast`` leaves out, and have nbval run lessons with their exercises solved."""
     slow = slow_tests.listed()

@@ -20,6 +20,8 @@ CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 ACTIONS = sorted((ROOT / ".github/actions").glob("*/action.yml"))
 PARSED = {path.stem: yaml.safe_load(path.read_text()) for path in WORKFLOWS}
+RELEASE = PARSED.pop("release")  # runs for a tag, which only who may write can make
+PAGES = PARSED.pop("pages")  # runs for what is on main
 JOBS = [job for parsed in PARSED.values() for job in parsed["jobs"].values()]
 STEPS = [step for job in JOBS for step in job["steps"]]
 
@@ -48,6 +50,23 @@ def test_workflows_run_all_that_ci_runs():
     assert len(ci) >= 5
     assert {"".join(command) for command in ci} | BEYOND_CI == set(ran)
     assert len(ran) == len(set(ran)), "a command runs in one workflow"
+
+
+def test_only_the_upload_of_a_release_gets_a_token_and_it_takes_what_was_tried():
+    assert RELEASE[True] == {"push": {"tags": ["v*"]}} and RELEASE["permissions"] == {"contents": "read"}
+    assert {name: job.get("permissions") for name, job in RELEASE["jobs"].items()} == {
+        "build": None, "publish": {"id-token": "write"},
+    }  # fmt: skip
+    assert ".ci/wheel dist" in [step.get("run") for step in RELEASE["jobs"]["build"]["steps"]]
+    assert RELEASE["jobs"]["publish"]["needs"] == "build"
+
+
+def test_only_the_publication_of_the_site_gets_a_token_and_it_takes_what_was_built():
+    assert PAGES[True] == {"push": {"branches": ["main"]}} and PAGES["permissions"] == {"contents": "read"}
+    jobs = PAGES["jobs"]
+    assert [job.get("permissions") for job in jobs.values()] == [None, {"pages": "write", "id-token": "write"}]
+    assert "make site" in [step.get("run") for step in jobs["build"]["steps"]] and jobs["publish"]["needs"] == "build"
+    assert [given["persist-credentials"] for given in of(jobs["build"], "actions/checkout")] == [False]
 
 
 def of(job: dict, action: str) -> list[dict]:

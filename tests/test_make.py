@@ -37,6 +37,7 @@ TAKES = {
     "test": {"CORES": ("{}",)},
     "test-long": {"CORES": ("{}",)},
     "league": {"METHOD": ("{}",), "WORKERS": ("--workers={}",), "YES": (), "QUICK": ()},
+    "lab": {"EDITION": ("--LabApp.default_url=/lab/tree/{}/00_start_here.ipynb",)},
     "site": {"REPOSITORY": ("--repository={}",)},
 }  # fmt: skip
 """Target -> its variables, each with the words in which programs get it."""
@@ -58,10 +59,11 @@ def made(tmp_path):
     environment |= {"LOG": str(tmp_path / "log"), "REAL": sys.executable}
 
     def make(target: str, given: dict[str, str], *, environ: bool = False) -> list[list[str]]:
-        for file in ("log", ".venv/.ready"):
+        for file in ("log", ".venv/.ready", ".venv/.ready-dev"):
             (tmp_path / file).unlink(missing_ok=True)
         if target != "setup":
             (tmp_path / ".venv/.ready").touch()
+            (tmp_path / ".venv/.ready-dev").touch()
         command = ["make", target, *([] if environ else [f"{name}={value}" for name, value in given.items()])]
         env = environment | (given if environ else {})
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)

@@ -22,7 +22,7 @@ ALLOWED = {
     ("asyncfl_course/zoo/mutants.py", "exec"): "of the same",
     ("asyncfl_lite/tasks/task.py", "pickle.loads"): "of a part of what pickle itself is loading",
     ("asyncfl_lite/base/files.py", "yaml.load"): "with a subclass of yaml.SafeLoader",
-    ("asyncfl_lite/runs/defaults.py", "yaml.load"): "with yaml.CSafeLoader or yaml.SafeLoader",
+    ("asyncfl_lite/runs/config.py", "yaml.load"): "with yaml.CSafeLoader or yaml.SafeLoader",
     (
         "asyncfl_lite/tasks/text/files.py",
         "pickle.Unpickler",
@@ -81,14 +81,6 @@ def test_nothing_runs_what_it_reads_but_what_is_listed():
 )  # fmt: skip
 def test_the_search_finds(code):
     assert dangers(code)
-
-
-@pytest.mark.parametrize(
-    "code", ["torch.load(p, weights_only=True)", "np.load(p)", "np.load(p, allow_pickle=False)", "yaml.safe_load(t)",
-             "model.eval()", "json.load(f)", "re.compile(x)"],
-)  # fmt: skip
-def test_the_search_lets_pass(code):
-    assert not dangers(code)
 
 
 def test_the_lab_binds_to_loopback_and_keeps_its_token():

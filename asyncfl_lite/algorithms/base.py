@@ -271,18 +271,23 @@ class Algorithm(ABC):
         return False
 
     def __init__(self, *, buffer_size: int = 1, server_lr: float = 1.0, bn_mode: str = "avg", **settings: Any) -> None:
-        if isinstance(buffer_size, bool) or not isinstance(buffer_size, Integral) or buffer_size < 1:
-            raise ConfigError(f"buffer_size: must be a whole number of at least 1, got {shown(buffer_size)}")
+        self.check_buffer(buffer_size)
         if isinstance(server_lr, bool) or not isinstance(server_lr, Real) or not 0 <= server_lr < math.inf:
             raise ConfigError(f"server_lr: must be a finite number of at least 0, got {shown(server_lr)}")
-        if not self.buffered and buffer_size != 1:
-            raise ConfigError(f"buffer_size: {type(self).__name__} has no buffer, got {buffer_size}, allowed: 1")
         if bn_mode not in BN_MODES:
             raise ConfigError(f"bn_mode: must be one of {', '.join(map(repr, BN_MODES))}, got {bn_mode!r}")
         self.buffer_size = buffer_size
         self.server_lr = server_lr
         self.bn_mode = bn_mode
         self.settings = self.Settings(**settings)
+
+    @classmethod
+    def check_buffer(cls, size: object) -> None:
+        """Raise a ConfigError unless the method can have a buffer of this size."""
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+            raise ConfigError(f"buffer_size: must be a whole number of at least 1, got {shown(size)}")
+        if not cls.buffered and size != 1:
+            raise ConfigError(f"buffer_size: {cls.__name__} has no buffer; must be 1, got {size}")
 
     def start(
         self,

@@ -115,7 +115,6 @@ class FedAC(AdaptiveStep):
         return super().entry(update)
 
     def _renew_control(self, update: Update) -> None:
-        """Set C_i to the client's mean gradient minus the correction that it contained."""
         mean_gradient = update.mean_gradient
         if mean_gradient is None:  # clients train by plain SGD
             lr = self.context.client_lr(update.start_version)

@@ -85,6 +85,8 @@ class MultiTeacher(AFLDW):
     """Names of attributes that are saved by their own ``state()`` method."""
     weight_decay: ClassVar[float] = 0.0
     """Weight decay of Adam in distillation; the authors' code uses some for FedRevive, and none for DD-FedRevive."""
+    kd_opt: Literal["adam", "sgd"] = "adam"
+    """Optimiser of distillation: the authors' code's Adam, or the paper's plain step."""
 
     class Settings(AFLDW.Settings):
         """Options of distillation from several teachers."""
@@ -98,8 +100,6 @@ class MultiTeacher(AFLDW):
         kd_lr: float = Field(1e-4, ge=0)
         """Learning rate of distillation. Table 6 has 1e-4 for CIFAR-10 and FEMNIST, 3e-5 for CIFAR-100, 3e-4 for
         20NewsGroups. 0 switches distillation off."""
-        kd_opt: Literal["adam", "sgd"] = "adam"
-        """Optimiser of distillation: the authors' code's Adam, or the paper's plain step."""
 
     settings: Settings
 
@@ -183,7 +183,7 @@ class MultiTeacher(AFLDW):
             Minibatches(inputs, by_step.flatten(), [len(models) * size] * steps),
             loss=partial(multi_teacher_loss, temperature=self.temperature),
             against=[torch.cat([context.class_logits(rows) for rows in outputs])],
-            optimiser=Optimiser(chosen.kd_opt, chosen.kd_lr, self.weight_decay if chosen.kd_opt == "adam" else 0.0),
+            optimiser=Optimiser(self.kd_opt, chosen.kd_lr, self.weight_decay if self.kd_opt == "adam" else 0.0),
             predictions=lambda outputs, inputs: context.class_logits(outputs),
             buffers=None if self.buffers is None else self.buffers.clone(),
             train=True,  # the student's BatchNorm uses its batches' statistics, as in the authors' code
@@ -300,7 +300,6 @@ class FedRevive(MultiTeacher):
         return ClassProxies(self.spec.num_classes, T_EST if chosen.proxy == "estimated" else 1), Pool(POOL_SIZE)
 
     def _maker(self) -> InputMaker:
-        """Return the maker of synthetic inputs: soft prompts for text, and a generator network for all other inputs."""
         chosen, context, seed = self.settings, self.context, int(self.context.rng.integers(2**31))
         if self.spec.vocabulary is None:
             return GeneratedInputs(self.spec, chosen.nz, chosen.ngf, seed, like=self.x)
@@ -360,7 +359,6 @@ class FedRevive(MultiTeacher):
             self.pool.add(made, labels)
 
     def _labels(self) -> Tensor:
-        """Draw the ``(B,)`` classes to synthesise; all are equally likely."""
         return torch.from_numpy(self.context.rng.choice(self.spec.num_classes, size=self.settings.synth_batch_size))
 
     # Step 4: the revived update, after the warm-up of the authors' code

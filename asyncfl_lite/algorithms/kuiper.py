@@ -3,7 +3,7 @@
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data", Section 3.1, Eqs.
 2 to 4, Algorithm 1. Details that the paper leaves open (which accuracy a client reports, whether the weights are
 renormalised, T₀) are options. A fresh model has staleness 0 here, and 1 if Algorithm 1 is read literally. KUIPER's
-teacher chain is an initialiser (:mod:`asyncfl_lite.runs.initial`).
+teacher chain is an initialiser (:mod:`asyncfl_lite.runs.teacher_chain`).
 """
 
 from __future__ import annotations

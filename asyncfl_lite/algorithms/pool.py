@@ -20,9 +20,6 @@ def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Te
 
     Args:
         spec: shape and kind of the task's inputs.
-        count: number of inputs.
-        rng: the server's random stream.
-        like: a tensor with the model's dtype and device.
 
     Returns:
         Values of the dtype of ``like``, or int64 tokens.
@@ -128,7 +125,6 @@ class Pool:
         Args:
             proportions: ``(K, C)`` the teachers' class proportions.
             count: number of inputs for each teacher, drawn with replacement.
-            rng: the server's random stream.
 
         Returns:
             ``(K, count)`` int64 indices in the pool.
@@ -144,7 +140,6 @@ class Pool:
         return torch.from_numpy(indices)
 
     def _sorted(self, num_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the indices sorted by label, the count of each label, and the position where each label begins."""
         if self._by_label is None:
             labels = self.labels.numpy()
             held = np.bincount(labels, minlength=num_classes)

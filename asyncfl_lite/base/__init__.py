@@ -1,3 +1,3 @@
-"""The basics: errors, registries, random streams, files, claims, devices, plugins and the version."""
+"""The basics: errors, registries, random streams, files, claims, devices and the version."""
 
 __version__ = "0.1.0"

@@ -117,7 +117,6 @@ def held(path: Path) -> Iterator[None]:
 
 
 def _give_back(path: Path) -> None:
-    """Delete a claim and, before it, the void claims that it replaced."""
     name, _, number = path.name.rpartition("-")
     beginning = path.with_name(f"{name}-")
     with suppress(OSError):
@@ -137,7 +136,6 @@ def is_claimed(beginning: Path) -> bool:
 
 
 def _numbers(beginning: Path) -> set[int]:
-    """Return the numbers of the claims whose files' paths begin with ``beginning``."""
     names = (path.name for path in beginning.parent.iterdir()) if beginning.parent.is_dir() else ()
     ends = [name.removeprefix(beginning.name) for name in names if name.startswith(beginning.name)]
     return {int(end) for end in ends if end.isdecimal()}
@@ -148,7 +146,6 @@ def _file(beginning: Path, number: int) -> Path:
 
 
 def _holder(beginning: Path, number: int) -> dict[str, Any]:
-    """Read a claim's content; return an empty mapping if the file is incomplete."""
     try:
         content = json.loads(_file(beginning, number).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -183,7 +180,6 @@ def _runs(who: dict[str, Any]) -> bool:
 
 
 def _this_process() -> dict[str, Any]:
-    """Return the description of this process that goes into its claims."""
     namespace = Path("/proc/self/ns/pid")  # containers with one host name have their own process IDs
     return {
         "host": platform.node(),

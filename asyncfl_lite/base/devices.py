@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import Any
 
@@ -46,25 +46,23 @@ def usual_torch() -> Iterator[None]:
     gradients, a default dtype or device, a lower precision of matrix products, numbers that are flushed to zero. The
     anomaly mode and deterministic algorithms change no number on a CPU, so they stay as they are.
     """
-    autocasts = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
-    dtype, elsewhere = torch.get_default_dtype(), torch.get_default_device().type != "cpu"
-    with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu") if elsewhere else nullcontext():
-        flushes = float(torch.tensor(1e-39, dtype=torch.float32) * 1) == 0
-        _enter()
-        try:
-            for kind in autocasts:
+    with ExitStack() as usual:
+        usual.enter_context(torch.inference_mode(False))
+        usual.enter_context(torch.enable_grad())
+        if torch.get_default_device().type != "cpu":
+            usual.enter_context(torch.device("cpu"))
+        for kind in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(kind):
                 torch.set_autocast_enabled(kind, False)
-            if flushes:
-                torch.set_flush_denormal(False)
-            torch.set_default_dtype(torch.float32)
-            yield
-        finally:
-            for kind in autocasts:
-                torch.set_autocast_enabled(kind, True)
-            if flushes:
-                torch.set_flush_denormal(True)
-            torch.set_default_dtype(dtype)
-            _leave()
+                usual.callback(torch.set_autocast_enabled, kind, True)
+        if float(torch.tensor(1e-39, dtype=torch.float32) * 1) == 0:  # tiny numbers are flushed to zero
+            torch.set_flush_denormal(False)
+            usual.callback(torch.set_flush_denormal, True)
+        usual.callback(torch.set_default_dtype, torch.get_default_dtype())
+        torch.set_default_dtype(torch.float32)
+        _enter()
+        usual.callback(_leave)
+        yield
 
 
 def _enter() -> None:
@@ -78,7 +76,6 @@ def _enter() -> None:
 
 
 def _leave() -> None:
-    """Restore the caller's :data:`SETTINGS` when the last thread leaves."""
     with _lock:
         _inside[0] -= 1
         while _callers and not _inside[0]:
@@ -92,8 +89,7 @@ AUTO = "auto"
 def actual(name: str) -> str:
     """Return the torch device that a configuration's ``device`` stands for on this machine.
 
-    Args:
-        name: a device, or ``auto``, which means CUDA's current device if torch can use one, else the CPU.
+    ``auto`` means CUDA's current device if torch can use one, else the CPU.
 
     >>> actual("cpu")
     'cpu'
@@ -111,11 +107,7 @@ def machine(device: str = "cpu") -> str:
 
 
 def check_device(name: str) -> None:
-    """Raise an error if torch cannot use the device ``name`` on this machine.
-
-    Raises:
-        ConfigError: if torch cannot use it; the message says why.
-    """
+    """Raise a ConfigError, which says why, if torch cannot use the device ``name`` on this machine."""
     if name == "cpu":
         return
     try:

@@ -25,6 +25,7 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 from zipfile import BadZipFile
@@ -58,11 +59,7 @@ def cache_root() -> Path:
 
 
 def at_home(place: str | Path) -> Path:
-    """Return a path with ``~`` expanded.
-
-    Raises:
-        DataError: when there is no such user.
-    """
+    """Return a path with ``~`` expanded."""
     try:
         return Path(place).expanduser()
     except RuntimeError as error:
@@ -70,22 +67,14 @@ def at_home(place: str | Path) -> Path:
 
 
 def as_path(place: object, what: str) -> Path:
-    """Return ``place`` as a path, or raise if it is not one; ``what`` names it in the message.
-
-    Raises:
-        ConfigError: when ``place`` is not a path.
-    """
+    """Return ``place`` as a path, or raise a ConfigError if it is not one; ``what`` names it in the message."""
     if not isinstance(place, str | os.PathLike) or "\0" in os.fspath(place):
         raise ConfigError(f"{what}: must be a path, got {shown(place)}")
     return Path(place)
 
 
 def regular(path: Path) -> Path:
-    """Return the path of a file to read, unless it is a pipe or a terminal, from which reading could wait for ever.
-
-    Raises:
-        OSError: if it is one.
-    """
+    """Return the path of a file to read; raise an OSError for a pipe or a terminal, which might never end."""
     mode = path.stat().st_mode if path.exists() else stat.S_IFREG
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and _is_terminal(path)):
         raise OSError(errno.EINVAL, "is a pipe or a terminal; write its content into a file first", str(path))
@@ -93,7 +82,6 @@ def regular(path: Path) -> Path:
 
 
 def _is_terminal(device: Path) -> bool:
-    """Return whether a device is a terminal or a serial port, without waiting for it."""
     number = os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         return os.isatty(number)
@@ -152,11 +140,7 @@ def sealed(content: bytes) -> bytes:
 
 
 def unsealed(content: bytes) -> memoryview:
-    """Return the content that :func:`sealed` got.
-
-    Raises:
-        ValueError: if it is cut off or damaged.
-    """
+    """Return the content that :func:`sealed` got; raise a ValueError if it is cut off or damaged."""
     whole = memoryview(content)
     if hashlib.sha256(whole[:-DIGEST]).digest() != whole[-DIGEST:]:
         raise ValueError("cut off or damaged")
@@ -251,11 +235,7 @@ def reading(path: str | Path, what: str = "") -> Iterator[None]:
 
 
 def text_of(path: Path) -> str:
-    """Return a file's UTF-8 text; errors name the file.
-
-    Raises:
-        DataError: if the file is not UTF-8 or cannot be read.
-    """
+    """Return a file's UTF-8 text; errors name the file."""
     with reading(path, "UTF-8 text"):
         return path.read_text(encoding="utf-8")
 
@@ -264,12 +244,7 @@ _HOW = f"get the data and name their folder in the task's setting `folder` or th
 
 
 def data_root(folder: str | None) -> Path:
-    """Return the folder of all data sets, whether it exists or not.
-
-    Args:
-        folder: a task's setting; if None, the environment variable ``ASYNCFL_DATA`` names the folder, and if that is
-            not set, it is the cache folder.
-    """
+    """Return the folder of all data sets, whether it exists or not; ``folder`` is a task's setting."""
     return at_home(folder or os.environ.get(VARIABLE) or DEFAULT)
 
 
@@ -320,20 +295,30 @@ def data_file(place: Path, *names: str, how: str = "") -> Path:
     raise DataError(f"folder: looked in {place} for {' or '.join(names)}, which is not there; {how or _HOW}")
 
 
+def shipped(package: str, name: str) -> Path:
+    """Return a data file inside an installed package, which is not imported because that can take a second.
+
+    Raises:
+        DataError: when the package is not installed, or has no such file.
+    """
+    found = find_spec(package)
+    for folder in (found and found.submodule_search_locations) or ():
+        if (path := Path(folder, name)).is_file():
+            return path
+    raise DataError(
+        f"{name}: must come with the package {package}, which {'lacks it' if found else 'is not installed'}"
+    )
+
+
 TAG = "tag:yaml.org,2002:"
 LARGEST = 10 * 2**20
 """Size in bytes of the largest file that is read; a grid of thousands of cells is a tenth as large."""
 
 
 def small_text(path: Path) -> str:
-    """Return the text of a settings file, or raise if the file is too large.
+    """Return the text of a settings file, or raise if the file is larger than :data:`LARGEST`.
 
-    At most one byte more than :data:`LARGEST` is read, so that a file of data does not fill the memory.
-
-    Raises:
-        ConfigError: when the file is larger than :data:`LARGEST`.
-        OSError: when it cannot be read.
-        UnicodeDecodeError: when it is not UTF-8.
+    At most one byte more is read, so that a file of data does not fill the memory.
     """
     with regular(path).open("rb") as file:
         content = file.read(LARGEST + 1)
@@ -343,12 +328,7 @@ def small_text(path: Path) -> str:
 
 
 def yaml_in(text: str) -> Any:
-    """Parse YAML; raise an error for a duplicate key, whose earlier value would be lost silently.
-
-    Raises:
-        yaml.YAMLError: when the text is not YAML, or has a duplicate key.
-        ValueError: for a date that does not exist, or an integer with too many digits for Python.
-    """
+    """Parse YAML; raise an error for a duplicate key, too, whose earlier value would be lost silently."""
     return yaml.load(text, _Loader)
 
 
@@ -400,11 +380,7 @@ _Loader.add_constructor(f"{TAG}float", _Loader.number)
 
 
 def settings_in(path: Path) -> Any:
-    """Parse the settings in a JSON or YAML file.
-
-    Raises:
-        ConfigError: when the file cannot be read, is neither JSON nor YAML, or has a duplicate key.
-    """
+    """Parse the settings in a JSON or YAML file; raise a ConfigError if it is neither, or has a duplicate key."""
     try:
         text = small_text(path)
     except OSError as error:
@@ -433,7 +409,6 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Return the reason why a text is not YAML, with line and column if they are known."""
     mark = getattr(error, "problem_mark", None)
     why = getattr(error, "problem", None) or reason(error)
     return why if mark is None else f"{why}, line {mark.line + 1}, column {mark.column + 1}"

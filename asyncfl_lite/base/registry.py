@@ -2,19 +2,27 @@
 
 Everything that a configuration chooses by name is a class held in a :class:`Registry`, with its own
 frozen :class:`Settings`. Adding one means writing the class and decorating it; nothing else in the
-package knows the names. The class may be in a user's own module (:mod:`asyncfl_lite.base.plugins`).
+package knows the names.
+
+The class may be in a user's own module. ``--import`` on the command line and ``import:`` in a grid's file name a module
+or a file. An installed package may name its module in the entry-point group :data:`GROUP`; this module is imported only
+when needed: when a name is unknown without it, or when all names are listed.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
+import traceback
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from functools import cache
-from importlib import import_module
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Generic, Self, TypeVar
 
 from pydantic import (
@@ -27,8 +35,7 @@ from pydantic import (
     model_validator,
 )
 
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, shown, unknown_name
-from asyncfl_lite.base.plugins import import_installed, note
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
 
 T = TypeVar("T")
 
@@ -53,11 +60,7 @@ class Settings(BaseModel):
 
     @classmethod
     def from_mapping(cls, content: Any) -> Self:
-        """Make settings from a file's parsed content, or raise if the content is not a mapping.
-
-        Raises:
-            ConfigError: when it is not a mapping, or for the same reasons as the class.
-        """
+        """Make settings from a file's parsed content, which must be a mapping."""
         if not isinstance(content, dict):
             allowed = ", ".join(_written(cls)) or "nothing"
             raise ConfigError(f"must be a mapping of {allowed}, got {shown(content)}")
@@ -65,11 +68,7 @@ class Settings(BaseModel):
         return cls(**content)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, perhaps with other values for some settings, which are checked like given ones.
-
-        Raises:
-            ConfigError: when a new value is invalid, or does not go with the others.
-        """
+        """Return a copy, perhaps with other values for some settings, which are checked like given ones."""
         copy = super().model_copy(deep=deep)
         if not update:
             return copy
@@ -88,7 +87,6 @@ class Settings(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Raise an error for names that are not text, even in settings that are nested in others."""
         if isinstance(content, dict):
             cls._refuse_odd_names(content)
         return handler(content)
@@ -103,24 +101,17 @@ class Settings(BaseModel):
 
     @classmethod
     def _refuse_odd_names(cls, content: dict[Any, Any]) -> None:
-        """Raise an error for names that are not text, such as numbers and dates in YAML."""
         for key in content:
             if not isinstance(key, str):
                 raise ConfigError(unknown_name("setting", key, _written(cls)))
 
     @field_validator("*", mode="before")
     @classmethod
-    def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Raise an error for true or false where a number is expected; Python would read them as 1 and 0."""
+    def _as_meant(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse truth for numbers, which Python reads as 1 and 0, and turn ``hidden=64`` into ``hidden=(64,)``."""
         values = value if isinstance(value, list | tuple) else (value,)
         if any(isinstance(part, bool) for part in values) and _wants_number(cls, info.field_name):
             raise ValueError("must be a number, not true or false")
-        return value
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _one_is_a_list_of_one(cls, value: Any, info: ValidationInfo) -> Any:
-        """Turn ``hidden=64`` into ``hidden=(64,)``, if the setting takes any number of values."""
         *_, last = typing.get_args(cls.model_fields[str(info.field_name)].annotation) or (None,)
         if last is not Ellipsis or isinstance(value, bool) or not isinstance(value, int | float | str):
             return value
@@ -140,13 +131,11 @@ class Settings(BaseModel):
 
 
 def _written(cls: type[BaseModel]) -> list[str]:
-    """Return the names of settings as they appear in a file."""
     return [field.alias or name for name, field in cls.model_fields.items()]
 
 
 @cache
 def _wants_number(cls: type[BaseModel], name: str) -> bool:
-    """Return whether a field takes numbers but not true or false."""
     kinds, left = set(), [cls.model_fields[name].annotation]
     while left:
         kind = left.pop()
@@ -161,16 +150,16 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return unknown_name("setting", where, _written(model))
-    reason = first["msg"].removeprefix("Value error, ")
+    why = first["msg"].removeprefix("Value error, ")
     if not where:
-        return reason
+        return why
     if isinstance(first.get("ctx", {}).get("error"), ConfigError):  # this message is in our own words already
-        return reason if reason.startswith(where.split(".")[0]) else nested(where, reason)
+        return why if why.startswith(where.split(".")[0]) else nested(where, why)
     for theirs, ours in WORDS:
-        reason = re.sub(theirs, ours, reason, count=1)
+        why = re.sub(theirs, ours, why, count=1)
     given = first["input"]
     hint = "; a date in a file is a text if it is in quotes" if isinstance(given, date) else ""
-    return f"{where}: {reason}" + ("" if first["type"] == "missing" else f", got {shown(given)}{hint}")
+    return f"{where}: {why}" + ("" if first["type"] == "missing" else f", got {shown(given)}{hint}")
 
 
 WORDS = (
@@ -195,15 +184,7 @@ def nested(where: str, message: str) -> str:
 
 @contextmanager
 def written_as(**groups: Settings) -> Iterator[None]:
-    """Prefix setting names in error messages with their group, as in ``partition_settings.min_size``.
-
-    Args:
-        groups: name of a group -> its settings. A message that begins with the name of one of these settings is
-            prefixed with its group's name.
-
-    Raises:
-        AsyncFLError: the original error, with the group's name before the setting's name.
-    """
+    """Prefix setting names in error messages with their group, as in ``partition_settings.min_size``."""
     try:
         yield
     except AsyncFLError as error:
@@ -215,11 +196,7 @@ def written_as(**groups: Settings) -> Iterator[None]:
 
 
 class Registry(Generic[T]):
-    """The registered classes of one kind, by name, each with a one-line description.
-
-    Args:
-        kind: the kind of class, as errors call it (``"delay"``).
-    """
+    """The registered classes of one kind, such as ``"delay"``, by name, each with a one-line description."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -227,12 +204,7 @@ class Registry(Generic[T]):
         self._homes: dict[str, str] = {}
 
     def expect(self, package: str, homes: Mapping[str, Iterable[str]]) -> None:
-        """Import a module only when one of the names that it registers is needed, or all names are.
-
-        Args:
-            package: the package of the modules.
-            homes: module in the package -> the names that it registers.
-        """
+        """Import a module only when a name that it registers is needed, or all are; ``homes`` are module -> names."""
         self._homes |= {name: f"{package}.{module}" for module, names in homes.items() for name in names}
 
     def register(self, name: str) -> Callable[[type[T]], type[T]]:
@@ -240,13 +212,14 @@ class Registry(Generic[T]):
 
         def file(cls: type[T]) -> type[T]:
             if name in self._homes:
-                import_module(self._homes[name])
+                importlib.import_module(self._homes[name])
             known = self._entries.get(name)
             # a notebook's cell that is run again defines its class anew
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ConfigError(f"{self.kind}: {name!r} is registered twice; choose another name")
             self._entries[name] = cls
-            note(name, cls)
+            if not is_ours(cls):
+                _own.append(name)
             return cls
 
         return file
@@ -256,11 +229,7 @@ class Registry(Generic[T]):
         del self._entries[name]
 
     def get(self, name: str) -> type[T]:
-        """Return the class registered under ``name``.
-
-        Raises:
-            ConfigError: if there is none; the message suggests the most similar name.
-        """
+        """Return the class registered under ``name``; the error for an unknown name suggests the most similar one."""
         if name not in self:
             raise ConfigError(unknown_name(self.kind, name, list(self)))
         return self._entries[name]
@@ -271,17 +240,132 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         if isinstance(name, str) and name in self._homes:
-            import_module(self._homes[name])
+            importlib.import_module(self._homes[name])
         elif isinstance(name, str) and name not in self._entries:
             import_installed()
         return isinstance(name, str) and name in self._entries
 
     def __iter__(self) -> Iterator[str]:
         for module in self._homes.values():
-            import_module(module)
+            importlib.import_module(module)
         import_installed()
         return iter(sorted(self._entries))
 
     def describe(self) -> dict[str, str]:
         """Return the first docstring line of every registered class, by name."""
         return {name: (self._entries[name].__doc__ or "").strip().split("\n")[0] for name in self}
+
+
+# Users' own modules, which register methods, models, tasks or delay laws without editing the package
+
+GROUP = "asyncfl_lite"
+"""Name of the entry-point group. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a
+line such as ``mine = "my_package.methods"``."""
+
+MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+"""Pattern for the names of modules."""
+
+_own: list[str] = []
+"""Names registered from outside the package, in order."""
+_installed: list[str] = []
+"""Entry points that have been imported."""
+
+
+def is_ours(thing: object) -> bool:
+    """Return whether a class, a function, or an object's class belongs to this package, and not to a user's code.
+
+    A class of this package that holds a user's code says ``of_user = True``.
+    """
+    return (
+        not getattr(thing, "of_user", False)
+        and str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+    )
+
+
+def on_copies(function: Callable[..., T]) -> Callable[..., T]:
+    """Return a user's function such that it gets copies of its tensors, and cannot change data that others see.
+
+    A function of this package is returned as it is.
+    """
+    if is_ours(function):
+        return function
+    return lambda *tensors: function(*(tensor.clone() for tensor in tensors))
+
+
+def import_installed() -> None:
+    """Import the modules that installed packages declare as entry points, each only once."""
+    for point in _entry_points():
+        if point.value not in _installed:
+            _installed.append(point.value)  # before the import, since the module may ask for names itself
+            where = f" of {point.dist.name}" if point.dist else ""
+            _import(point.module, f"entry point {point.name!r}{where}")
+
+
+@cache
+def _entry_points() -> EntryPoints:
+    return entry_points(group=GROUP)
+
+
+def import_own(place: str) -> ModuleType:
+    """Import a user's module or file, which must register at least one class.
+
+    Args:
+        place: a module such as ``my_package.methods``, or the path of a Python file, which may belong to a package.
+
+    Raises:
+        ConfigError: when it cannot be imported or registers nothing.
+    """
+    what, before = f"import: {place}", len(_own)
+    if "\0" in place or not (place.endswith(".py") or MODULE.fullmatch(place)):
+        raise ConfigError(
+            f"import: must be a module, such as my_package.methods, or a Python file, such as methods.py, got {place!r}"
+        )
+    if not place.endswith(".py"):
+        name, known = place, place in sys.modules
+        module = _import(name, what)
+    else:
+        path = Path(place).resolve()
+        if not path.is_file():
+            raise ConfigError(f"{what}: there is no such file")
+        folder, name = path.parent, path.stem
+        while (folder / "__init__.py").exists():
+            folder, name = folder.parent, f"{folder.name}.{name}"
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))  # last, so that a user's file hides no library
+        name, known = name.removesuffix(".__init__"), name.removesuffix(".__init__") in sys.modules
+        module = _import(name, what)
+        if Path(module.__file__ or "").resolve() != path:
+            raise ConfigError(f"{what}: a module {name!r} exists already; rename the file")
+    if not known and len(_own) == before:
+        raise ConfigError(f"{what}: registers nothing; a class needs a line such as @ALGORITHMS.register('name')")
+    return module
+
+
+def located(place: str, folder: Path) -> str:
+    """Return the full path of a module's file, or its name if no file is found, so that other processes can import it.
+
+    The file is looked for in ``folder``; the path of a Python file is relative to this folder.
+
+    >>> located("my_package.methods", Path("/nowhere"))
+    'my_package.methods'
+    """
+    if place.endswith(".py") and "\0" not in place:
+        return str((folder / place).resolve())
+    begin = folder / place.replace(".", "/")
+    if not begin.name or "\0" in place:  # it is no module's name
+        return place
+    for path in (begin.with_name(f"{begin.name}.py"), begin / "__init__.py"):
+        if path.is_file():
+            return str(path.resolve())
+    return place
+
+
+def _import(name: str, what: str) -> ModuleType:
+    importlib.invalidate_caches()  # its file may be new
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:  # a script that parses its own command line may exit
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        inside = "importlib" in frame.filename or isinstance(error, SyntaxError)  # a SyntaxError names its line itself
+        where = "" if inside else f" in {Path(frame.filename).name}, line {frame.lineno}"
+        raise ConfigError(f"{what}: cannot be imported ({type(error).__name__}: {reason(error)}{where})") from None

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError
-from asyncfl_lite.base.plugins import is_ours
+from asyncfl_lite.base.registry import is_ours
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
@@ -52,11 +52,7 @@ class GlobalStates(NamedTuple):
         return cls(torch.get_rng_state(), np.random.get_state(legacy=False), random.getstate())
 
     def drawn(self, now: GlobalStates | None = None) -> str:
-        """Return the names of the generators that have been drawn from since; empty if none has.
-
-        Args:
-            now: later states; by default, those of this moment.
-        """
+        """Return the names of the generators that have been drawn from since, or up to ``now``; empty if none has."""
         now = GlobalStates.now() if now is None else now
         moved = {
             "torch's": not torch.equal(self.torch, now.torch),
@@ -114,11 +110,7 @@ def no_global_draws(
 
 @contextmanager
 def told_of_draws(watching: bool = True) -> Iterator[None]:
-    """Warn at the end of a block of training if the global random generators were drawn from inside.
-
-    Args:
-        watching: whether to look; callbacks may draw from them, since nothing else does.
-    """
+    """Warn at the end of a block of training if the global random generators were drawn from inside."""
     before = GlobalStates.now() if watching else None
     yield
     if before is not None and (drawn := before.drawn()):

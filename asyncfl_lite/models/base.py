@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+import psutil
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason
-from asyncfl_lite.base.plugins import is_ours
-from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base.registry import Registry, Settings, is_ours
 from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.models.probe import Room, check_copies
 from asyncfl_lite.models.vectors import VectorModel, copied
 
 MODELS: Registry[ModelSpec] = Registry("model")
+INITIALISERS: Registry[Initialiser] = Registry("initial")
 
 
 @dataclass(frozen=True)
@@ -50,19 +55,34 @@ class ModelSpec(Settings):
 
     vectorises: ClassVar[bool] = True
     """Whether several clients' models can be trained in one computation (``torch.func.vmap``)."""
-    takes: ClassVar[Literal["numbers", "images", "clips", "tokens"]] = "numbers"
+    takes: ClassVar[Literal["numbers", "images", "clips", "tokens", "anything"]] = "numbers"
     """Kind of inputs: real numbers of any shape, images ``(channels, height, width)``, video (the same, with frames as
-    the second axis), or ``(length,)`` token ids."""
+    the second axis), ``(length,)`` token ids, or any of these."""
 
-    @abstractmethod
+    @property
+    def title(self) -> str:
+        """The model's name in messages."""
+        return MODELS.name_of(type(self))
+
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build a module that maps ``(n, *input_shape)`` inputs to ``(n, num_classes)`` logits.
 
-        Its weights come from torch's global generator, which :func:`initial_model` seeds.
+        Its weights come from torch's global generator, which :func:`initial_model` seeds. A model defines this method
+        or :meth:`build_for`.
         """
+        return self.build_for(InputSpec(tuple(input_shape), num_classes))
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Build a module for a task's inputs; text models take the vocabulary from the task."""
+        """Build a module for a task's inputs; text models take the vocabulary from the task.
+
+        Raises:
+            ConfigError: when the model defines neither method.
+        """
+        if type(self).build is ModelSpec.build:
+            raise ConfigError(
+                f"model: {self.title!r} must define build(input_shape, num_classes) or build_for(inputs), which return "
+                "a torch.nn.Module"
+            )
         return self.build(inputs.shape, inputs.num_classes)
 
 
@@ -71,24 +91,109 @@ AXES = {"images": 3, "clips": 4, "tokens": 1}
 
 
 def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
-    """Raise an error if a model does not accept a task's inputs.
-
-    Raises:
-        ConfigError: if it does not; the message names both.
-    """
-    if not _fits(type(spec), inputs):
-        name = MODELS.name_of(type(spec))
+    """Raise an error, which names both, if a model does not accept a task's inputs."""
+    if spec.takes != "anything" and not _fits(type(spec), inputs):
         given = f"{'numbers' if inputs.vocabulary is None else 'token ids'} of shape {inputs.shape}"
         fitting = [other for other in MODELS if _fits(MODELS.get(other), inputs)]
         raise ConfigError(
-            f"model: {name!r} takes {spec.takes}, but the task's inputs are {given}; "
+            f"model: {spec.title!r} takes {spec.takes}, but the task's inputs are {given}; "
             f"models that take them: {', '.join(fitting) or 'none'}"
         )
 
 
 def _fits(kind: type[ModelSpec], inputs: InputSpec) -> bool:
     tokens = inputs.vocabulary is not None
-    return tokens == (kind.takes == "tokens") and len(inputs.shape) == AXES.get(kind.takes, len(inputs.shape))
+    return (
+        kind.takes != "anything"
+        and tokens == (kind.takes == "tokens")
+        and len(inputs.shape) == AXES.get(kind.takes, len(inputs.shape))
+    )
+
+
+LIMIT = Path("/sys/fs/cgroup/memory.max")
+"""File with the number of bytes that a container may use, if there is such a limit."""
+SMALL = 2**20
+"""Size in bytes below which a tensor is made without a check of free memory."""
+LARGE = 1 / 8
+"""Share of the free memory that a model may fill before its parameters are counted."""
+
+
+def free_memory() -> int:
+    """Return the number of free bytes on this machine, at most the limit of its container."""
+    limit = LIMIT.read_text().strip() if LIMIT.is_file() else ""
+    available = psutil.virtual_memory().available
+    return min(available, int(limit)) if limit.isdigit() else available
+
+
+def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
+    """Raise an error if memory cannot hold the copies of a model that a run needs.
+
+    A run holds at least the module, a copy of it, and three vectors of the trained parameters: the global model, a
+    client's model and its gradient. ``free`` is the number of bytes that were free before the model was made; by
+    default, it is measured now, with the model in memory.
+    """
+    whole = sum(part.nbytes for part in (*module.parameters(), *module.buffers()))
+    trained = sum(part.nbytes for part in module.parameters() if part.requires_grad)
+    needed = whole + 3 * trained
+    if free is not None:
+        needed += whole
+    if needed <= SMALL:
+        return
+    free = free_memory() if free is None else free
+    if needed > free:
+        count = sum(part.numel() for part in module.parameters())
+        raise ConfigError(
+            f"model: {name!r} has {count:,} parameters; a run with it needs {_size(needed)} at least, but "
+            f"{_size(free)} of memory are free"
+        )
+
+
+class Room(TorchDispatchMode):
+    """Context that raises before allocating a tensor larger than free memory, since the process may then be killed.
+
+    When the tensors fill more than the share :data:`LARGE` of the memory that was free, the whole model is built once
+    more on the device ``meta``, which takes no memory, and its parameters are counted.
+    """
+
+    def __init__(self, name: str, build: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.name, self.build = name, build
+        self.free, self.made, self.counted = free_memory(), 0, False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, which takes seconds
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Run a torch operation; if it makes a tensor of a given shape, check first that memory suffices."""
+        kwargs = kwargs or {}
+        if func.overloadpacket in MAKERS and str(kwargs.get("device")) != "meta":
+            dtype = kwargs.get("dtype") or torch.get_default_dtype()
+            needed = math.prod(args[0]) * dtype.itemsize
+            if needed > SMALL and needed > (free := free_memory()):
+                raise ConfigError(
+                    f"model: {self.name!r} would make a tensor of shape {tuple(args[0])}, {_size(needed)}; "
+                    f"{_size(free)} of memory are free"
+                )
+            self.made += needed
+            if not self.counted and self.made > self.free * LARGE:
+                self.counted = True
+                self._count()
+        return func(*args, **kwargs)
+
+    def _count(self) -> None:
+        module = None
+        with suppress(Exception), warnings.catch_warnings(action="ignore"), seeded(0), torch.device("meta"):
+            module = self.build()
+        if isinstance(module, nn.Module):
+            check_copies(self.name, module, self.free)
+
+
+MAKERS = {getattr(torch.ops.aten, name) for name in ("empty", "zeros", "ones", "full", "rand", "randn")}
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count > 1e8 else f"{count / 1e6:,.1f} MB"
 
 
 def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
@@ -99,7 +204,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
             large for this machine's memory.
     """
     check_fit(spec, inputs)
-    name = MODELS.name_of(type(spec))
+    name = spec.title
     with (
         no_global_draws(spec, f"model: build() of {name!r}", "torch's, which follow the run's seed while it builds"),
         seeded(seed),
@@ -123,16 +228,48 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
         raise ConfigError(f"model: {name!r} cannot be copied ({type(error).__name__}: {reason(error)})") from error
 
 
+class Initialiser(Settings):
+    """A source of initial weights, with its settings."""
+
+    revision: ClassVar[int] = 1
+    """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
+
+    costly: ClassVar[bool] = False
+    """Whether ``build`` trains a model, which is kept for other runs (``remembered`` in ``runs/assembly.py``)."""
+
+    @property
+    def held_out(self) -> float:
+        """Fraction of the training samples that the server needs as its labelled set."""
+        return 0.0
+
+    @abstractmethod
+    def build(
+        self, spec: ModelSpec, task: Any, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Build the initial model.
+
+        Args:
+            spec: the clients' model.
+            task: the task, for shapes, classes and the loss.
+            labelled: inputs and labels that only the server has, or None.
+            seed: seed of the random weights.
+            rng: a random stream for this work alone.
+        """
+
+
+@INITIALISERS.register("random")
+class RandomInitial(Initialiser):
+    """The model's own random weights."""
+
+    def build(
+        self, spec: ModelSpec, task: Any, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Return the model with its random weights."""
+        return initial_model(spec, task.input_spec, seed)
+
+
 def _check_module(name: str, module: nn.Module) -> None:
-    """Raise an error if an object is not a module with parameters to train.
-
-    Args:
-        name: the model's name, for the message.
-        module: the object that the model's ``build`` returned.
-
-    Raises:
-        ConfigError: if the object is not a module, has lazy layers, or has no parameters to train.
-    """
+    """Raise an error if an object is not a module with parameters to train."""
     if not isinstance(module, nn.Module):
         raise ConfigError(f"model: build() of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
     parameters = dict(module.named_parameters())
@@ -155,6 +292,7 @@ class _FlopCount(TorchDispatchMode):
     """Context that counts the floating-point operations inside it, by torch's own formulas.
 
     It works like torch's ``FlopCounterMode``, but does not import the compiler, which takes longer than a small run.
+    For linear layers, it does not import the formulas either, since they import triton.
     """
 
     total = 0
@@ -165,6 +303,13 @@ class _FlopCount(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
+        if func.is_view or torch.Tag.pointwise in func.tags:  # no formula counts these
+            return func(*args, **kwargs)
+        if func is torch.ops.aten.addmm.default:
+            self.total += 2 * args[1].numel() * args[2].shape[1]
+            return func(*args, **kwargs)
+        from torch.utils.flop_counter import flop_registry
+
         if func.overloadpacket not in flop_registry:
             with self:  # it may consist of simpler operations
                 out = func.decompose(*args, **kwargs)
@@ -178,6 +323,7 @@ def forward_flop(model: VectorModel, inputs: InputSpec) -> int:
     """Return the number of floating-point operations in one sample's forward pass, half of those in two samples'."""
     x, buffers = model.flatten()
     dtype = x.dtype if inputs.vocabulary is None else torch.int64
+    samples = torch.zeros((2, *inputs.shape), dtype=dtype, device=x.device)
     with _FlopCount() as counter, torch.no_grad():
-        model(x, torch.zeros((2, *inputs.shape), dtype=dtype, device=x.device), buffers)
+        model(x, samples, buffers)
     return counter.total // 2

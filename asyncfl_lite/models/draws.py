@@ -69,7 +69,6 @@ class Draws(TorchFunctionMode):
         return h * (keep if p == 1 else keep.div_(1 - p)).to(h.dtype)
 
     def _samples(self, row: int, count: int) -> int:
-        """Return how many of a job's ``count`` rows are real samples, not padding of its minibatch."""
         if self.widths is None or count % self.size:
             return count
         return count // self.size * self.widths[row]
@@ -102,8 +101,6 @@ class _Dropped(torch.autograd.Function):
 
 
 def _dropout(channels: bool) -> Callable[..., Tensor]:
-    """Return a replacement for torch's dropout functions that zeroes single numbers, or whole ``channels``."""
-
     def dropout(draws: Draws, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         if not training or p == 0:
             return input

@@ -54,7 +54,6 @@ def _statistics_keepers(model: VectorModel) -> dict[str, nn.Module]:
 
 
 def _of_first_token(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
-    """Return the hidden state of the first token from a layer's output, which may be a tuple."""
     return (output[0] if isinstance(output, tuple) else output)[:, 0]
 
 
@@ -86,7 +85,6 @@ def _layers(model: VectorModel) -> tuple[list[nn.Module], Look]:
 
 
 def _moments(features: Tensor) -> Tensor:
-    """Return the ``(2, channels)`` means and biased variances over samples and positions."""
     variance, mean = torch.var_mean(features.flatten(0, -2), dim=0, correction=0)
     return torch.stack([mean, variance])
 
@@ -121,7 +119,6 @@ def outputs_and_statistics(
     The model is in evaluation mode.
 
     Args:
-        model: the model.
         x: the model's ``(d,)`` parameters.
         inputs: a batch of ``(n, …)`` inputs.
         buffers: the model's ``(b,)`` running statistics.
@@ -178,7 +175,6 @@ def feature_statistics(
     over the samples, batch by batch.
 
     Args:
-        model: the model.
         x: the model's ``(d,)`` trained parameters.
         inputs: ``(n, …)`` the client's samples.
         buffers: the model's ``(b,)`` running statistics after training; needed with BatchNorm.
@@ -203,7 +199,6 @@ def feature_statistics(
 
 
 def _joined(parts: list[Tensor], like: Tensor) -> Tensor:
-    """Concatenate the layers' ``(2, channels)`` statistics into one ``(2, F)`` tensor."""
     return torch.cat(parts, dim=-1) if parts else like.new_zeros(2, 0)
 
 
@@ -292,13 +287,11 @@ def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table
 
 
 def _tokens(spec: InputSpec, like: Tensor) -> Tensor:
-    """Return two texts ``(2, L)`` with as many different tokens as possible."""
     tokens = torch.arange(SAMPLES * spec.shape[0], device=like.device) % (spec.vocabulary or 1)
     return tokens.view(SAMPLES, *spec.shape)
 
 
 def _embeddings(module: nn.Module) -> Iterator[nn.Embedding]:
-    """Yield the embedding layers of a module, including those in frozen parts."""
     for part in module.modules():
         if isinstance(part, nn.Embedding):
             yield part

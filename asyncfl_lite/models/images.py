@@ -91,7 +91,6 @@ def norm_layers(kind: Norm) -> Callable[[int], nn.Module]:
 
 
 def _widened(sizes: tuple[int, ...], scale: float) -> tuple[int, ...]:
-    """Return layer sizes ``scale`` times as large, rounded to even numbers so that GroupNorm can halve them."""
     return tuple(max(2, 2 * round(size * scale / 2)) for size in sizes)
 
 
@@ -165,8 +164,6 @@ class CNN(ModelSpec):
 
 
 class _Convolution(NamedTuple):
-    """One convolution with ReLU, and a 2×2 max-pooling if ``pool``."""
-
     channels: int
     kernel: int
     padding: int
@@ -181,11 +178,6 @@ def _stacked(
     num_classes: int,
     norm: Norm = "none",
 ) -> nn.Module:
-    """Build a plain CNN, as used before ResNet: convolutions, then linear layers with ReLU between them.
-
-    Raises:
-        ConfigError: for images too small for the convolutions.
-    """
     before, *sides = input_shape
     layers: list[nn.Module] = []
     for channels, kernel, padding, pool in convolutions:
@@ -279,7 +271,6 @@ def layout(total: int, stages: int) -> tuple[int, ...]:
 
 
 def _named(blocks: Any) -> Any:
-    """Return the blocks per stage of a named ResNet; anything but a name is returned unchanged."""
     if not isinstance(blocks, str):
         return blocks
     if blocks not in RESNETS:

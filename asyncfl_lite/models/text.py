@@ -95,8 +95,6 @@ class TextTransformer(TokenModel):
 
 
 class _NextToken(nn.Module):
-    """Network that predicts next tokens: embedding, LSTM layers, and a linear layer at every position."""
-
     def __init__(self, vocabulary: int, num_classes: int, embedding: int, width: int, layers: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, embedding)

@@ -237,7 +237,8 @@ class VectorModel:
         if self.overwrites:
             inputs = inputs.clone()
         try:
-            return functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
+            outputs = functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
+            return getattr(outputs, "logits", outputs)  # those of Hugging Face's models
         finally:
             for part in steady:
                 part.train()

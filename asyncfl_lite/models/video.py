@@ -66,7 +66,6 @@ class ResNet3d(ModelSpec):
         return network
 
     def _stem(self, channels: int) -> nn.Module:
-        """Return torchvision's first layers, for any number of channels and any width."""
         convolution = _First(channels, self.width, (3, 7, 7), stride=(1, 2, 2), padding=(1, 3, 3), bias=False)
         return nn.Sequential(convolution, nn.BatchNorm3d(self.width), nn.ReLU(inplace=True))
 
@@ -90,7 +89,6 @@ class _First(nn.Conv3d):
 
 
 def _block(before: int, after: int, stride: int) -> nn.Module:
-    """Return torchvision's basic block of two 3×3×3 convolutions."""
     with needs("video", "resnet3d"):
         from torchvision.models.video.resnet import BasicBlock, Conv3DSimple  # slow, so only when needed
 
@@ -101,7 +99,6 @@ def _block(before: int, after: int, stride: int) -> nn.Module:
 
 
 def _put_group_norm(module: nn.Module) -> None:
-    """Replace every BatchNorm layer of torchvision's blocks by GroupNorm, in place."""
     for name, part in module.named_children():
         if isinstance(part, nn.BatchNorm3d):
             setattr(module, name, nn.GroupNorm(2, part.num_features))

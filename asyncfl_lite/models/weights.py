@@ -1,4 +1,4 @@
-"""Reading and writing of files of model weights, and a check that given weights fit a model.
+"""Given weights: reading and writing their files, and starting a model from them if they fit.
 
 Files are in the safetensors format, or were written by ``torch.save(module.state_dict(), path)``; reading either kind
 executes no code.
@@ -10,15 +10,18 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import Any
 
 import numpy as np
 import torch
+from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, reason
 from asyncfl_lite.base.files import regular, write_atomically
+from asyncfl_lite.models.base import INITIALISERS, Initialiser, ModelSpec, initial_model
 
 WEIGHTS = "weights.safetensors"
 """File name of the weights in a result's folder."""
@@ -33,11 +36,7 @@ SHOWN = 3
 
 
 def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
-    """Write a state dict to a file, and return the file's SHA-256 digest.
-
-    Raises:
-        ResultError: when it cannot be written, or when a file that asyncfl_lite did not write exists there.
-    """
+    """Write a state dict to a file that is ours, and return the file's SHA-256 digest."""
     check_ours(path)
     plain = {name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()}
     content = save(plain, OURS)
@@ -46,11 +45,7 @@ def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
 
 
 def check_ours(path: Path) -> None:
-    """Raise an error if there is a file at ``path`` that asyncfl_lite did not write; a cut-off or empty one is ours.
-
-    Raises:
-        ResultError: when there is such a file.
-    """
+    """Raise an error if there is a file at ``path`` that asyncfl_lite did not write; a cut-off or empty one is ours."""
     if not path.exists():
         return
     try:
@@ -63,7 +58,6 @@ def check_ours(path: Path) -> None:
 
 
 def _is_rest(path: Path) -> bool:
-    """Return whether a damaged file was ours, or is empty; the first eight bytes hold its header's length."""
     with path.open("rb") as file:
         length, begin = file.read(8), file.read(len(BEGIN))
     return not length or (bool(begin) and BEGIN.startswith(begin))
@@ -98,11 +92,7 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
 
 
 def as_state(content: object, where: str) -> dict[str, Tensor]:
-    """Return the state dict of the given module, or the given state dict as a plain dict.
-
-    Raises:
-        DataError: when it is something else.
-    """
+    """Return the state dict of the given module, or the given state dict as a plain dict."""
     if isinstance(content, nn.Module):
         return content.state_dict()
     if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
@@ -153,10 +143,7 @@ def _not_finite(value: Tensor, like: Tensor) -> bool:
 
 
 def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
-    """Return a hint to drop a prefix of all names, such as ``module.``, if some match without it; else an empty text.
-
-    DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``.
-    """
+    # DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``
     prefix = next(iter(given), "").partition(".")[0] + "."
     if any(not name.startswith(prefix) or name in own for name in given):
         return ""
@@ -165,13 +152,37 @@ def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
     return f"; every name begins with {prefix!r}: write {{name.removeprefix({prefix!r}): value for name, value in …}}"
 
 
-def digest_of(values: Mapping[str, Tensor | np.ndarray], about: str = "") -> str:
-    """Return 16 hexadecimal digits that identify tensors and arrays: names, shapes, types and values.
+@INITIALISERS.register("weights")
+class WeightsInitial(Initialiser):
+    """Weights from a file, or those passed as ``run(config, weights=…)``."""
 
-    Args:
-        values: tensors and arrays by name, such as a state dict.
-        about: a text that counts, too.
-    """
+    file: Path | None = None
+    """Safetensors file, file written by ``torch.save(module.state_dict(), path)``, or folder of a saved result."""
+    leave_out: tuple[str, ...] = Field(())
+    """Prefixes of parameters that keep their random values, such as ``fc.`` for another task's classes."""
+
+    def files(self) -> list[Path]:
+        """Return a list with the path of the weights' file; an empty list if no file is named."""
+        if self.file is None:
+            return []
+        return [self.file / WEIGHTS if self.file.is_dir() else self.file]
+
+    def build(
+        self, spec: ModelSpec, task: Any, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Build the model with the weights from the file."""
+        if self.file is None:
+            raise ConfigError("file: must be given, such as file=run.pt; in Python run(config, weights=…) takes them")
+        return self.filled(initial_model(spec, task.input_spec, seed), read_weights(self.file), str(self.file))
+
+    def filled(self, module: nn.Module, state: Mapping[str, Tensor], where: str) -> nn.Module:
+        """Copy the weights ``state`` into a module, except those that are left out, and return the module."""
+        fill(module, state, where, self.leave_out)
+        return module
+
+
+def digest_of(values: Mapping[str, Tensor | np.ndarray], about: str = "") -> str:
+    """Return 16 hexadecimal digits that identify tensors and arrays by names, shapes, types and values, and a text."""
     digest = hashlib.sha256(about.encode())
     for name, value in values.items():
         digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
@@ -186,14 +197,6 @@ def content_of(values: Tensor | np.ndarray) -> memoryview | bytes:
     return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()
 
 
-def stored(values: Tensor | np.ndarray) -> Tensor | np.ndarray:
-    """Return what is in memory of a tensor whose numbers are repeated, as by ``expand``; others as they are."""
-    if not isinstance(values, Tensor) or 0 not in values.stride():
-        return values
-    return values[tuple(slice(0, 1 if stride == 0 else None) for stride in values.stride())]
-
-
 def _some(names: Sequence[object]) -> str:
-    """Return the first few names in one line, and the number of further ones."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(str, names[:SHOWN])) + more

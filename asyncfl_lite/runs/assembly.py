@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -20,8 +20,7 @@ from asyncfl_lite.algorithms import Algorithm, ServerContext
 from asyncfl_lite.base.devices import machine, torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 from asyncfl_lite.base.files import cache_root, fingerprint, sealed, unsealed, write_atomically
-from asyncfl_lite.base.plugins import is_ours, on_copies
-from asyncfl_lite.base.registry import written_as
+from asyncfl_lite.base.registry import is_ours, on_copies, written_as
 from asyncfl_lite.base.streams import GlobalStates, no_global_draws, stream, untouched_generators
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.clients.training import ClientData
@@ -30,18 +29,20 @@ from asyncfl_lite.models.compute import Request
 from asyncfl_lite.models.images import begin_anew, only_tracks
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.weights import WeightsInitial
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.initial import WeightsInitial
 from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.delays import prepared
-from asyncfl_lite.simulator.jobs import Outcome
+from asyncfl_lite.simulator.jobs import Outcome, Schedule, who_did_what
 from asyncfl_lite.simulator.server import Server
 from asyncfl_lite.simulator.simulation import Observer, Simulation
-from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.tasks import Task, TaskSource
-from asyncfl_lite.tasks.arrays import check_augment
 from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
+from asyncfl_lite.tasks.task import check_augment
+
+if TYPE_CHECKING:
+    from asyncfl_lite.models.given import OwnModel
 
 Labelled = tuple[Tensor, Tensor] | None
 """The inputs and labels that a server keeps, or None."""
@@ -50,17 +51,19 @@ COHORT_UP_TO_FLOP = 1_000_000
 a larger model keeps a core busy by itself."""
 
 
-def as_config(given: Config | Mapping[str, Any]) -> Config:
-    """Return ``given`` as a :class:`.Config`; it may be a plain dict of settings.
-
-    Raises:
-        ConfigError: for anything else, and for a configuration with invalid values.
-    """
+def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
+    """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
     if isinstance(given, Config):
-        return given if given.checked else given.model_copy(update={"seed": given.seed})
-    if not isinstance(given, Mapping):
+        config = given if given.checked else given.model_copy(update={"seed": given.seed})
+    elif isinstance(given, Mapping):
+        config = Config.from_mapping(dict(given))
+    else:
         raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
-    return Config.from_mapping(dict(given))
+    if model is None:
+        return config
+    from asyncfl_lite.models.given import GivenModel
+
+    return config.model_copy(update={"model": "given", "model_settings": GivenModel.of(model)})
 
 
 def load_task(source: TaskSource) -> Task:
@@ -70,12 +73,7 @@ def load_task(source: TaskSource) -> Task:
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
-    """Return a run's task, as drawn for its seed: the user's own data if given, else the task that ``config`` names.
-
-    Raises:
-        ConfigError: when the configuration comes from a run on the user's own data, and those data are not given.
-        DataError: when the labels are not classes.
-    """
+    """Return a run's task, as drawn for its seed: the user's own data if given, else the task that ``config`` names."""
     return checked_task(config, own)[0]
 
 
@@ -127,12 +125,7 @@ def servers_own(config: Config, task: Task) -> np.ndarray:
 
 
 def deal_out(config: Config, task: Task) -> list[np.ndarray]:
-    """Return, for each client, the ``(n_i,)`` indices of its samples in the task's training set.
-
-    Raises:
-        ConfigError: when the partition cannot divide these samples, or the data came with their own clients and the
-            configuration asks for others.
-    """
+    """Return, for each client, the ``(n_i,)`` indices of its samples in the task's training set."""
     if task.clients and (config.partition != "given" or config.clients != len(task.clients)):
         raise ConfigError(
             f"partition: the data came with their clients, so it must be 'given' with clients={len(task.clients)}, got "
@@ -178,7 +171,7 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
     case = (*kind, config.vectorize, config.device, len(single) > 0)
     if ours and case in _WITHOUT_FAULT:
         return Fitted(model, *_WITHOUT_FAULT[case])
-    draws = check_conduct(config.model, model, task.samples[0], outputs)
+    draws = check_conduct(config.model_settings.title, model, task.samples[0], outputs, task.vocabulary)
     x, buffers = model.flatten()
     check_scoring(task, lambda inputs: model.outputs(x, inputs, buffers))
     check_augment(task.augment, task.samples[0])
@@ -195,21 +188,17 @@ the last two fields of :class:`Fitted`."""
 
 
 def _steady_on_one(config: Config, task: Task, model: VectorModel, client: int) -> bool:
-    """Prepare the model for minibatches of one sample, of which a client has one; raise if it cannot train on them.
-
-    Returns:
-        Whether its BatchNorm goes by running statistics there.
-    """
+    """Prepare the model for minibatches of one sample; return whether BatchNorm goes by running statistics there."""
     if takes_one(model, task.samples[0]):
         return False
-    which = f"a minibatch of one sample, such as client {client}'s last"
+    name, which = config.model_settings.title, f"a minibatch of one sample, such as client {client}'s last"
     model.steady_on_one()
     if not takes_one(model, task.samples[0]):
         raise ConfigError(
-            f"model: {config.model!r} cannot be trained on {which}; take a normalisation that keeps running statistics "
+            f"model: {name!r} cannot be trained on {which}; take a normalisation that keeps running statistics "
             "or goes by single samples, such as GroupNorm"
         )
-    _say(f"model: {config.model!r} cannot normalise {which}; BatchNorm goes by its running statistics there")
+    _say(f"model: {name!r} cannot normalise {which}; BatchNorm goes by its running statistics there")
     return True
 
 
@@ -224,11 +213,11 @@ def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool
         return False
     if config.vectorize == "auto" and forward_flop(model, task.input_spec) > COHORT_UP_TO_FLOP:
         return False
-    alone = why_alone(model, task.samples[0], draws)
+    alone, name = why_alone(model, task.samples[0], draws), config.model_settings.title
     if alone and config.vectorize == "on":
-        raise ConfigError(f"vectorize: {config.model!r} trains one by one ({alone}), got 'on'")
+        raise ConfigError(f"vectorize: {name!r} trains one by one ({alone}), got 'on'")
     if alone:
-        _say(f"model: {config.model!r} is trained one by one, as several cannot be computed together ({alone})")
+        _say(f"model: {name!r} is trained one by one, as several cannot be computed together ({alone})")
     return not alone
 
 
@@ -275,12 +264,8 @@ def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[],
     folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``), under a digest of everything that they
     depend on: model, task, initialisation, seed, data, device, number of threads, the revision of the code, and what
     rounding depends on (:func:`.machine`). Each file ends with its own digest, and a damaged one is made anew. Loading
-    executes no code. It is not an error if the folder cannot be written to.
-
-    Args:
-        config: the run's configuration.
-        make: function that makes the model.
-        like: function that makes a module of the same architecture, with any weights.
+    executes no code. It is not an error if the folder cannot be written to. ``like`` makes a module of the same
+    architecture, with any weights.
     """
     groups = ("task", "task_settings", "model", "model_settings", "initial", "initial_settings")
     whole, data = config.as_dict(), data_of(config)
@@ -314,7 +299,8 @@ def start_method(
     """Give a method the first weights, and the context from which its server asks for data and computations."""
     x0, buffers = model.flatten()
     if not torch.isfinite(x0).all():
-        raise ConfigError(f"initial: the first weights of {config.model!r} are not finite (NaN or infinity)")
+        name = config.model_settings.title
+        raise ConfigError(f"initial: the first weights of {name!r} are not finite (NaN or infinity)")
     context = ServerContext(
         model=model,
         num_clients=config.clients,

@@ -1,7 +1,9 @@
 """The configuration of a run: its typed settings, completed with the papers' defaults and checked once.
 
-A user writes this object, papermill injects it, a result stores it, and its hash identifies the run. Torch is imported
-only when a configuration is made, so that the command line's help, which lists the settings, appears at once.
+A user writes this object, papermill injects it, a result stores it, and its hash identifies the run. The defaults and
+their sources are in ``defaults.yaml``; nothing depends on recorded results.
+Torch is imported only when a configuration is made, so that the command line's help, which lists the settings, appears
+at once.
 """
 
 from __future__ import annotations
@@ -11,19 +13,19 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
 
+import yaml
 from pydantic import Field, PrivateAttr, SerializeAsAny, ValidationInfo, create_model, field_validator, model_validator
 
-from asyncfl_lite.base.errors import ConfigError, shown
+from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
 from asyncfl_lite.base.registry import Registry, Settings, nested
-from asyncfl_lite.runs.defaults import COMMON, defaults, flat, layers_of, without_replaced
 
 if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a preset
     from asyncfl_lite.algorithms import Algorithm
     from asyncfl_lite.clients.training import LocalTraining
-    from asyncfl_lite.simulator.scheduling import Scheduling
-    from asyncfl_lite.simulator.selection import Selection
+    from asyncfl_lite.simulator.scheduling import Scheduling, Selection
 
     Group = Any
     PresetName = str | None
@@ -66,15 +68,14 @@ Seed = create_model("Seed", __base__=Settings, seed=(int, SEED))
 def registries() -> dict[str, Registry[Any]]:
     """Return the registry of each setting that names a class."""
     from asyncfl_lite.algorithms import ALGORITHMS
-    from asyncfl_lite.models import MODELS
-    from asyncfl_lite.runs.initial import INITIALISERS
+    from asyncfl_lite.models import INITIALISERS, MODELS
     from asyncfl_lite.simulator.delays import DELAYS
     from asyncfl_lite.simulator.faults import FAULTS
-    from asyncfl_lite.simulator.scheduling import SCHEDULING
-    from asyncfl_lite.simulator.selection import SELECTIONS
+    from asyncfl_lite.simulator.scheduling import SCHEDULING, SELECTIONS
     from asyncfl_lite.tasks import TASKS
     from asyncfl_lite.tasks.partitions import PARTITIONS
 
+    INITIALISERS.expect("asyncfl_lite.runs", {"teacher_chain": ("teacher_chain",)})
     return {
         "algorithm": ALGORITHMS,
         "task": TASKS,
@@ -159,6 +160,12 @@ class Config(Settings):
     client_lr_decay: float = Field(
         default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
     )
+    client_momentum: float = Field(default=0.0, ge=0, lt=1, description="momentum of the clients' SGD")
+    client_nesterov: bool = Field(default=False, description="whether the clients' momentum is Nesterov's")
+    client_lr_schedule: Literal["constant", "cosine", "step"] = Field(
+        default="constant", description="learning rate over a client's jobs: cosine to 0, step to a tenth each time"
+    )
+    client_lr_period: int = Field(default=1, ge=1, description="number of a client's jobs in which its rate falls so")
     weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
     server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
     server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
@@ -184,7 +191,10 @@ class Config(Settings):
     eval_split: Literal["test", "validation"] = Field(
         default="test", description="samples on which accuracy is measured; choose settings on validation samples"
     )
-    faults: Group = Field(default=..., description="faults at clients, such as lost or late jobs; by default none")
+    faults: Group = Field(
+        default_factory=lambda: class_of_group("faults", "faults")(),
+        description="faults at clients, such as lost or late jobs; by default none",
+    )
     seed: int = SEED
     preset: PresetName = Field(
         default=None,
@@ -199,7 +209,6 @@ class Config(Settings):
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Add the defaults for the chosen task and method."""
         if old := next((name for name in given if name in RENAMED), None):
             raise ConfigError(f"{old}: is called {RENAMED[old]} now")
         if "versions" in given:
@@ -231,7 +240,6 @@ class Config(Settings):
     @field_validator(*GROUPS, mode="before")
     @classmethod
     def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
-        """Convert a group of settings to the class of the task, model or law that is chosen by name."""
         group = str(info.field_name)
         kind = class_of_group(group, info.data.get(GROUPS[group], "faults"))
         alpha = info.data.get("alpha") if group == "partition_settings" and "alpha" in kind.model_fields else None
@@ -245,7 +253,6 @@ class Config(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Config:
-        """Raise an error for a combination of settings that cannot work together."""
         method = registries()["algorithm"].get(self.algorithm)
         if (self.local_epochs is None) == (self.local_steps is None):
             raise ValueError("local_epochs, local_steps: exactly one of them must be given")
@@ -253,13 +260,16 @@ class Config(Settings):
             raise ValueError("rounds, horizon: at least one of them must be given")
         if self.concurrency > self.clients:
             raise ValueError(f"concurrency: must be at most clients ({self.clients}), got {self.concurrency}")
-        if not method.buffered and self.buffer_size != 1:
-            raise ValueError(f"buffer_size: {self.algorithm} has no buffer; must be 1, got {self.buffer_size}")
+        method.check_buffer(self.buffer_size)
         if self.scheduling in ("rounds", "burst") and self.buffer_size > self.concurrency:
             raise ValueError(
                 f"buffer_size: a buffer of {self.buffer_size} can never fill with {self.concurrency} clients "
                 f"at a time under scheduling {self.scheduling!r}; must be at most {self.concurrency}"
             )
+        if self.client_momentum and self.client_optimizer != "sgd":
+            raise ValueError(f"client_momentum: needs client_optimizer 'sgd', got {self.client_optimizer!r}")
+        if self.client_nesterov and not self.client_momentum:
+            raise ValueError("client_nesterov: needs a client_momentum above 0, got 0")
         if not method.uses_server_lr and self.server_lr != 1.0:
             raise ValueError(f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}")
         if registries()["selection"].get(self.selection).needs_rounds and self.scheduling != "rounds":
@@ -292,6 +302,39 @@ class Config(Settings):
     def __eq__(self, other: object) -> bool:
         """Return whether all settings are equal; the name of the user's own data is not compared."""
         return isinstance(other, Config) and self.__dict__ == other.__dict__
+
+    def replace(self, **changes: Any) -> Config:
+        """Return the configuration that you would have written with these changes.
+
+        Values that are not changed stay if they differ from the defaults of the task and the method. The others are
+        filled in again, so a new task or method comes with its own defaults. A setting that excludes another one, such
+        as ``local_steps``, takes its place. In a group, such as ``delay_settings``, options that are not named stay.
+
+        Args:
+            changes: settings, as for :class:`Config`.
+
+        Raises:
+            ConfigError: when a new value is invalid, or does not go with the others.
+
+        >>> from asyncfl_lite import Config
+        >>> config = Config(task="digits", clients=20, delay="uniform", delay_settings={"low": 1, "high": 3})
+        >>> other = config.replace(algorithm="fedecho", delay_settings={"high": 9})
+        >>> other.clients, other.client_lr, other.delay_settings
+        (20, 0.2, UniformLaw(low=1.0, high=9.0))
+        """
+        if "versions" in changes:
+            changes["rounds"] = changes.pop("versions")
+        plain = type(self)(task=self.task, algorithm=self.algorithm)
+        own = {name: value for name, value in self.__dict__.items() if value != getattr(plain, name)}
+        for group, name in GROUPS.items():
+            if name != group and changes.get(name, getattr(self, name)) != getattr(self, name):
+                own.pop(group, None)
+                if name == "partition" and "alpha" not in class_of_group(group, changes[name]).model_fields:
+                    own.pop("alpha", None)
+            elif isinstance(changes.get(group), dict):
+                changes[group] = {**getattr(self, group).model_dump(), **changes[group]}
+        own = {"task": self.task, "algorithm": self.algorithm, **without_replaced(own, changes), **changes}
+        return type(self)(**own).on_own_task(None if "task" in changes else self.own_task)
 
     def with_seed(self, seed: int) -> Config:
         """Return the same configuration with a different seed."""
@@ -327,8 +370,6 @@ class Config(Settings):
         it was. If a default changes, the class's ``revision`` must be raised.
         """
         hashed = self.model_dump(mode="json", exclude_defaults=True, exclude=NOT_IN_HASH)
-        if not hashed["faults"]:
-            del hashed["faults"]
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
@@ -365,11 +406,107 @@ class Config(Settings):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             lr_decay=self.client_lr_decay,
+            momentum=self.client_momentum,
+            nesterov=self.client_nesterov,
+            schedule=self.client_lr_schedule,
+            period=self.client_lr_period,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,
             midway=algorithm.midway or 0.0,
             reports=algorithm.client_reports,
         )
+
+
+# Defaults
+
+DEFAULTS: dict[str, Any] = yaml.load(
+    resources.files(__package__).joinpath("defaults.yaml").read_bytes(),
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # the one in C is ten times as fast
+)
+COMMON: dict[str, Any] = DEFAULTS["common"]
+PAPERS: dict[str, dict[str, Any]] = DEFAULTS["papers"]
+"""The papers' experiments, in the order in which :func:`preset_of` looks through them."""
+OURS = "ours"
+"""The set-up that follows no paper: this package's own settings for small models and little data."""
+ONE_OF = (("rounds", "horizon"), ("local_epochs", "local_steps"))
+"""Mutually exclusive settings: giving one drops the other's default."""
+
+
+def without_replaced(weaker: dict[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``weaker`` without the settings that a setting in ``stronger`` excludes; see :data:`ONE_OF`."""
+    given = {name for name, value in stronger.items() if value is not None}
+    replaced = {pair[1 - index] for pair in ONE_OF for index in (0, 1) if pair[index] in given}
+    return {name: value for name, value in weaker.items() if name not in replaced}
+
+
+def preset_of(task: str, algorithm: str, wanted: str | None = None) -> str | None:
+    """Return the name of the paper that gives a method on a task its default settings; None for our own settings.
+
+    By default, it is the method's own paper if it trains on the task; else the first paper that compares the method
+    there; else the first that trains on the task at all. ``wanted`` names another, or ``ours``.
+
+    Raises:
+        ConfigError: for a name that is not known, or a paper that prints nothing for the task.
+    """
+    if wanted == OURS:
+        return None
+    if wanted is not None:
+        if wanted not in PAPERS:
+            raise ConfigError(unknown_name("preset", wanted, [*PAPERS, OURS]))
+        if task not in PAPERS[wanted]["tasks"]:
+            raise ConfigError(f"preset: {wanted!r} has tasks {', '.join(PAPERS[wanted]['tasks'])}, got {task!r}")
+        return wanted
+    there = [name for name, paper in PAPERS.items() if task in paper["tasks"]]
+    for near in ("proposed", "methods"):
+        if found := next((name for name in there if algorithm in PAPERS[name][near]), None):
+            return found
+    return next(iter(there), None)
+
+
+def layers_of(task: str, algorithm: str, preset: str | None = None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the layers of defaults, weakest first: the source in words, and its values (see :func:`preset_of`).
+
+    The method's own options are in the group ``settings``.
+    """
+    layers = [("common to all", COMMON), (f"the method {algorithm}", DEFAULTS["methods"].get(algorithm, {}))]
+    name = preset_of(task, algorithm, preset)
+    if name is not None:
+        paper = PAPERS[name]
+        pairs = paper.get("pairs", {}).get(task, {})
+        its = (paper["common"], paper["tasks"][task], paper["methods"].get(algorithm, {}), pairs.get(algorithm, {}))
+        return layers + [(f"the paper of {name}", values) for values in its]
+    found = DEFAULTS["searched"].get(task, {"study": "", "methods": {}})
+    return [
+        *layers,
+        (f"the task {task}", DEFAULTS["tasks"].get(task, {})),
+        (f"the method {algorithm} on {task}", DEFAULTS["pairs"].get(task, {}).get(algorithm, {})),
+        (f"searched: {found['study']}", found["methods"].get(algorithm, {})),
+    ]
+
+
+@cache
+def defaults(task: str, algorithm: str, preset: str | None = None) -> dict[str, Any]:
+    """Return the merged :func:`layers_of` one method on one task, which must not be changed."""
+    merged: dict[str, Any] = {"settings": {}}
+    for _, layer in layers_of(task, algorithm, preset):
+        options = {**merged["settings"], **layer.get("settings", {})}
+        merged = {**without_replaced(merged, layer), **layer, "settings": options}
+    return merged
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in one level; one in a group is called, for example, ``settings.clip``.
+
+    >>> flat({"rounds": 5, "settings": {"clip": 1.0}})
+    {'rounds': 5, 'settings.clip': 1.0}
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{inner}": own for inner, own in value.items()}
+        else:
+            found[name] = value
+    return found
 
 
 def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -430,7 +567,6 @@ def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def _value_of(settings: Any, name: str) -> Any:
-    """Return one setting of a group, which is a mapping or typed settings; None if the group does not have it."""
     return settings.get(name) if isinstance(settings, dict) else getattr(settings, name, None)
 
 
@@ -451,13 +587,7 @@ def explained(config: Config) -> Iterator[tuple[str, Any, str]]:
 
 
 def _without_layer(config: Config, name: str, value: Any, plain: dict[str, Any]) -> str:
-    """Return the origin of a value that is in no layer of defaults.
-
-    Args:
-        config: the configuration.
-        name, value: name and value of the setting.
-        plain: the values of a configuration in which only task and method are given.
-    """
+    """Return the origin of a value that is in no layer; ``plain`` are the values if only task and method are given."""
     group, dot, option = name.partition(".")
     settings: Settings = getattr(config, group) if dot else config
     field = type(settings).model_fields.get(option or name)

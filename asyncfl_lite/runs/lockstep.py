@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from greenlet import getcurrent, greenlet
@@ -36,6 +36,9 @@ from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_lite.tasks import Task
+
+if TYPE_CHECKING:
+    from asyncfl_lite.models.given import OwnModel
 
 
 class _Course:
@@ -110,6 +113,7 @@ def run_many(
     configs: Sequence[Config | Mapping[str, Any]],
     *,
     task: Task | None = None,
+    model: OwnModel | None = None,
     folders: Sequence[str | Path] | None = None,
     force: bool = False,
     progress: Shown = False,
@@ -121,6 +125,7 @@ def run_many(
     Args:
         configs: the configurations, such as one with several seeds, or several methods on one task with one model.
         task: your own data for all of them, instead of the tasks that the configurations name.
+        model: your own module for all of them, or a function that returns one, as for :func:`.run`.
         folders: one folder for each configuration, for its checkpoints and its result. A finished result there is
             read, and an interrupted run continues.
         force: replace other runs' results and checkpoints that are in the folders.
@@ -152,6 +157,9 @@ def run_many(
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
     check_shown(progress)
     made = [as_config(config) for config in configs]
+    if model is not None and made:
+        own = as_config(made[0], model).model_settings  # one copy for all
+        made = [config.model_copy(update={"model": "given", "model_settings": own}) for config in made]
     if len({config.hash for config in made}) < len(made):
         warnings.warn("configs: the same configuration is there twice, and its run counts twice", stacklevel=2)
     callbacks: dict[str, Any] = {"on_version": on_version, "on_evaluate": on_evaluate}
@@ -280,7 +288,6 @@ def finish_in_turn(
 
 
 def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:
-    """Return the largest group of runs that wait for one kind of work."""
     kinds: dict[type, list[_Course]] = {}
     for course in courses:
         kinds.setdefault(type(course.request), []).append(course)  # type(None) for runs that wait for clients
@@ -294,7 +301,6 @@ def _settle(courses: Sequence[_Course]) -> None:
 
 
 def _compute(asking: Sequence[_Course]) -> None:
-    """Do the computations that servers ask for, and let each run continue."""
     began = time.process_time()
     results = fulfilled([course.request for course in asking if course.request is not None])
     spent = time.process_time() - began
@@ -304,7 +310,6 @@ def _compute(asking: Sequence[_Course]) -> None:
 
 
 def _train(waiting: Sequence[_Course], stops: Stops) -> None:
-    """Train the jobs that runs wait for, and let each run continue."""
     began = time.process_time()
     with stops.allowed():
         outcomes = iter(train_together([(course.run.trainer, job) for course in waiting for job in course.jobs or ()]))

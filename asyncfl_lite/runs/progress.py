@@ -102,7 +102,6 @@ class Progress:
         self.bar.close()
 
     def _made_version(self, run: Run) -> None:
-        """Show that a run has made a version, and its accuracy if it was evaluated."""
         if self.bar.disable and not self.lines:
             return
         versions = sum(run.algorithm.version for run in self.runs)
@@ -142,7 +141,6 @@ class Progress:
             warnings.warn(line, stacklevel=2)
 
     def _of_all(self, run: Run, versions: str = "") -> str:
-        """Return the words that say which run a line is about, if there are several."""
         return f"{len(self.runs)} runs, {versions}seed {run.config.seed}: " if len(self.runs) > 1 else ""
 
     def _line(self, run: Run, row: Mapping[str, float], versions: int) -> str:
@@ -153,7 +151,6 @@ class Progress:
         return f"{of_all}{version}, {times}: accuracy {row['accuracy']:.4f} ({spent})"
 
     def _left(self) -> str:
-        """Return the estimated remaining time as text, from the speed since the first version; empty if unknown."""
         began, done_then = self.first or (self.began, 0.0)
         done, now = self._done(), time.monotonic()
         if done <= done_then or done >= 1:
@@ -161,7 +158,6 @@ class Progress:
         return f", about {in_words((now - began) * (1 - done) / (done - done_then))} left"
 
     def _done(self) -> float:
-        """Return the fraction of all runs' work that is done, by versions or by clock, whichever is further along."""
         return sum(map(_done, self.runs)) / len(self.runs)
 
 

@@ -20,12 +20,12 @@ from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import AUTO, actual, usual_torch
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, shown
 from asyncfl_lite.base.files import as_path, write_atomically
-from asyncfl_lite.base.plugins import on_copies
+from asyncfl_lite.base.registry import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
-from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.defaults import flat
+from asyncfl_lite.runs.assembly import as_config
+from asyncfl_lite.runs.config import Config, flat
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
     FORMAT,
@@ -43,12 +43,14 @@ from asyncfl_lite.runs.store import (
     write_record,
 )
 from asyncfl_lite.simulator.faults import DUPLICATE, LOST
-from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.simulator.jobs import Schedule
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.partitions import by_client
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from asyncfl_lite.models.given import OwnModel
 
 CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predicted"]
 """Columns of the table of classes."""
@@ -76,11 +78,7 @@ class Trained:
 
     @property
     def weights(self) -> Mapping[str, Tensor]:
-        """The state dict, which is read from disk at each use if the model is in a folder.
-
-        Raises:
-            DataError: when the file is missing, or has been changed.
-        """
+        """The state dict, which is read from disk at each use if the model is in a folder."""
         if self.module is not None:
             return self.module.state_dict()
         if self.folder is None:
@@ -104,11 +102,7 @@ class Trained:
 
     @classmethod
     def saved(cls, spec: ModelSpec, folder: Path, record: Any) -> Trained | None:
-        """Return the model saved in a folder, given the record that :meth:`save` returned; None if there is none.
-
-        Raises:
-            ResultError: when the record is not in the form that :meth:`save` returns.
-        """
+        """Return the model saved in a folder, given the record that :meth:`save` returned; None if there is none."""
         if record is None:
             return None
         try:
@@ -277,11 +271,17 @@ class Result:
         )
 
 
-def load_result(folder: str | Path) -> Result:
+def load_result(folder: str | Path, *, model: OwnModel | None = None) -> Result:
     """Read a result that :meth:`Result.save` wrote.
+
+    Args:
+        folder: the result's folder.
+        model: your own module, or a function that returns one, if the run had one; :meth:`Result.model` returns it with
+            the weights of the result.
 
     Raises:
         ResultError: when a file is missing, cut off, changed, or of another format.
+        ConfigError: when ``model`` is no module, or the run's model is not your own.
 
     >>> import tempfile
     >>> from asyncfl_lite import Config, load_result, run
@@ -296,6 +296,9 @@ def load_result(folder: str | Path) -> Result:
         place = Path(folder) / "result.json"
         needed = "its configuration needs other code; a module of your own must be imported first"
         raise ResultError(f"{place}: {needed} ({error})") from None
+    if model is not None and config.model != "given":
+        raise ConfigError(f"model: the run in {folder} has the model {config.model!r}, which needs no module")
+    spec = config.model_settings if model is None else as_config(config, model).model_settings
     tables: dict[str, Any] = {
         name: pd.read_csv(StringIO(text), keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
         for name, text in texts.items()
@@ -308,7 +311,7 @@ def load_result(folder: str | Path) -> Result:
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),
         data=record.get("data", {}),
-        trained=Trained.saved(config.model_settings, Path(folder), record.get("weights")),
+        trained=Trained.saved(spec, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
         continued_under=record.get("continued_under", []),
     )
@@ -339,10 +342,7 @@ def summary_of(
 ) -> dict[str, Any]:
     """Return a run's summary: final scores, what ``ended`` says of its end, and counts of updates and their staleness.
 
-    Args:
-        curve, who, classes: the run's tables.
-        ended: further entries.
-        faulty: whether clients fail; then lost jobs, and late, cut-short, duplicated and damaged updates are counted.
+    If clients fail, lost jobs, and late, cut-short, duplicated and damaged updates are counted, too.
     """
     scores, updates = curve.columns[list(curve.columns).index("accuracy") :], who.updates
     tested = who.clients["accuracy"].dropna() if "accuracy" in who.clients else who.clients[:0]
@@ -400,18 +400,14 @@ def class_table(
     right: np.ndarray,
     predicted: np.ndarray,
 ) -> pd.DataFrame:
-    """Return a table of how often clients trained on each class, and how accurate the final model is on it.
+    """Return one row per class, with the columns :data:`CLASSES`: how often it was seen, and how accurate the model is.
 
     Args:
         labels: ``(n,)`` labels of all training samples.
         parts: client -> indices of its samples.
         updates: the table of updates.
-        tested: ``(C,)`` number of test samples of each class.
-        right: ``(C,)`` number of these that the final model predicts correctly.
-        predicted: ``(C,)`` number of test samples, of any class, for which the model predicts this class.
-
-    Returns:
-        One row per class, with the columns :data:`CLASSES`.
+        tested, right, predicted: ``(C,)`` numbers of test samples of each class, of those that the final model predicts
+            correctly, and of those, of any class, for which it predicts this class.
     """
     held = np.array([np.bincount(labels[part], minlength=len(tested)) for part in parts])
     reports = np.bincount(updates["client"][updates["accepted"]].astype(int), minlength=len(parts))
@@ -451,13 +447,10 @@ def _mean(values: np.ndarray) -> float:
 
 
 def class_summary(classes: pd.DataFrame) -> dict[str, float]:
-    """Summarise a table of classes in three numbers.
+    """Return a table of classes in three numbers; nothing if there are no classes.
 
-    Returns:
-        ``worst_class_accuracy``, the lowest accuracy of a class; ``least_seen_accuracy``, the mean accuracy over the
-        fifth of the classes that were seen least; ``largest_prediction_share``, the share of the test samples for which
-        the final model predicts the class that it predicts most often, 1 if it always predicts one class. The mapping
-        is empty if there are no classes.
+    They are the lowest accuracy of a class, the mean accuracy over the fifth of the classes that were seen least, and
+    the share of the test samples for which the final model predicts its most frequent answer.
     """
     tested = classes[classes["test_samples"] > 0]
     if tested.empty:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 import torch
@@ -20,7 +20,7 @@ from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import actual, check_device, torch_threads, usual_torch
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
-from asyncfl_lite.base.plugins import is_ours
+from asyncfl_lite.base.registry import is_ours
 from asyncfl_lite.base.streams import stream, told_of_draws
 from asyncfl_lite.models.compute import Request, fulfilled_now
 from asyncfl_lite.models.weights import as_state
@@ -54,10 +54,12 @@ from asyncfl_lite.runs.store import (
     save_checkpoint,
     versions,
 )
-from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows
+from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows, who_did_what
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
+
+if TYPE_CHECKING:
+    from asyncfl_lite.models.given import OwnModel
 
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
 """Weights to start from: a file, a state dict, a module, or a saved result's folder."""
@@ -67,6 +69,7 @@ def run(
     config: Config | Mapping[str, Any],
     *,
     task: Task | None = None,
+    model: OwnModel | None = None,
     checkpoint: str | Path | None = None,
     weights: Weights | None = None,
     progress: Shown = False,
@@ -84,6 +87,9 @@ def run(
     Args:
         config: the configuration to run, or a plain dict of settings.
         task: your own data, instead of the task that ``config.task`` names.
+        model: your own ``torch.nn.Module``, instead of the model that ``config.model`` names, or a function or class
+            that returns one. A run starts from a module's weights, and from what a function returns with the run's
+            seed. The configuration of the result names the module's class and a digest.
         checkpoint: file in which the run is saved, every ``config.checkpoint_every`` versions and every
             ``config.checkpoint_seconds`` seconds, and from which it continues if it was interrupted. The previous
             checkpoint is kept beside it; both are removed when the run is finished. A file that is not this run's
@@ -114,7 +120,7 @@ def run(
     """
     if progress is not False:
         check_shown(progress)
-    started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
+    started = Run(config, task, checkpoint, weights, model, on_version=on_version, on_evaluate=on_evaluate)
     if checkpoint is None:
         return started.finish(progress=progress)
     with started.alone():
@@ -126,13 +132,8 @@ def run(
 def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force: bool = False) -> Result:
     """Return the finished result of ``config`` in ``folder``; if there is none, run it there first.
 
-    A run that was interrupted continues from the checkpoint that it left in the folder.
-
-    Args:
-        folder: folder of the result; it is made if it is missing.
-        config: the configuration to run.
-        progress: True shows a bar that counts versions; ``"lines"`` prints lines of accuracies to stderr.
-        force: replace the result or the checkpoint of another run that is in the folder.
+    A run that was interrupted continues from the checkpoint that it left in the folder. ``force`` replaces the result
+    or the checkpoint of another run that is in the folder.
 
     Raises:
         ResultError: before anything is run, when the folder holds another run's result or checkpoint and ``force`` is
@@ -165,12 +166,7 @@ def run_at(
 
 
 def _started_from(config: Config, weights: Weights) -> tuple[Config, dict[str, torch.Tensor] | None]:
-    """Return ``config`` changed to start from ``weights``, and their state dict, or None if they are in a file.
-
-    Raises:
-        ConfigError: when the configuration already names other weights to start from.
-        DataError: when ``weights`` is neither a file, a module nor a state dict.
-    """
+    """Return ``config`` changed to start from ``weights``, and their state dict, or None if they are in a file."""
     chosen = config.initial_settings
     if config.initial not in ("random", "weights") or getattr(chosen, "file", None) is not None:
         raise ConfigError(f"weights: the configuration starts from {config.initial!r} already; give one of the two")
@@ -220,13 +216,14 @@ class Run:
         task: Task | None = None,
         checkpoint: str | Path | None = None,
         weights: Weights | None = None,
+        model: OwnModel | None = None,
         *,
         on_version: OnVersion | None = None,
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
         none = on_version is None and on_evaluate is None
         self.callbacks = None if none else Callbacks(on_version, on_evaluate)
-        config = as_config(config)
+        config = as_config(config, model)
         if not isinstance(task, Task | None):
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
         self.own_task = config.own_task if task is None else task.name
@@ -350,11 +347,7 @@ class Run:
         return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
 
     def check_data(self) -> None:
-        """Raise an error if the task's data are not what they were when the run was made.
-
-        Raises:
-            DataError: if they have been changed; the message names the task.
-        """
+        """Raise a DataError if the task's data are not what they were when the run was made."""
         if checksum(self.task) != self._checksum:
             raise DataError(
                 f"task: the data of {self.task.name!r} were changed during the run, which falsifies its scores; your "
@@ -362,7 +355,6 @@ class Run:
             )
 
     def _made_version(self, simulation: Simulation) -> None:
-        """Evaluate a new version and save the run, each if it is due; then call the callbacks."""
         version, every = simulation.algorithm.version, self.config.checkpoint_every
         if version % self.config.eval_every == 0:
             self._record()
@@ -430,11 +422,7 @@ class Run:
 
     @contextmanager
     def alone(self) -> Iterator[Self]:
-        """Have the checkpoint's path for this run alone inside the block, and yield the run; blocks may be nested.
-
-        Raises:
-            ResultError: if another run has it; see :func:`.alone_at`.
-        """
+        """Have the checkpoint's path for this run alone inside the block, and yield the run; blocks may be nested."""
         if self.claim is None and self.checkpoint is not None:
             with ExitStack() as claim:
                 claim.enter_context(alone_at(self.checkpoint))
@@ -482,7 +470,6 @@ class Run:
         self.saved_at = time.monotonic()
 
     def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
-        """Save the run if enough time has passed since the last save."""
         seconds = self.config.checkpoint_seconds
         if seconds is not None and time.monotonic() - self.saved_at >= seconds:
             self.save()

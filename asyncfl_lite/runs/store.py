@@ -41,9 +41,10 @@ import torch
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
 from asyncfl_lite.base.files import clear_parts, fingerprint, regular, unsealed, write_atomically
-from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of, stored
+from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of
 from asyncfl_lite.runs.config import GROUPS, NOT_IN_HASH, Config, registries
 from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.task import stored
 
 MEANING = 2
 """Revision of the package's numbers as a whole, whatever the method or the task.
@@ -74,13 +75,7 @@ def identity_of(
     data: Mapping[str, str] | None = None,
     then: Mapping[str, int] | None = None,
 ) -> Identity:
-    """Return the identity of a run.
-
-    Args:
-        config: the run's configuration.
-        own_task: name of the user's own data; None for a named task.
-        data, then: the digests of its data and the revisions of its code; by default, those of a run now.
-    """
+    """Return the identity of a run; by default, its data and the revisions of its code are those of a run now."""
     return {
         "config": config.as_dict(),
         "config_hash": config.hash,
@@ -139,13 +134,8 @@ def data_of(
 ) -> dict[str, str]:
     """Return digests (16 hexadecimal digits), by kind, of the data that a run reads and its configuration only names.
 
-    A configuration names a trace or a data set, and the content of the file decides the run, too.
-
-    Args:
-        config: the configuration. Its groups of settings are the kinds; a group that reads no existing file is left
-            out.
-        task: your own data, instead of the task that ``config.task`` names.
-        weights: a state dict that the run starts from.
+    A configuration names a trace or a data set, and the content of the file decides the run, too. Kinds are the groups
+    of settings that read existing files, the user's own ``task``, and ``weights`` to start from.
     """
     groups = [group for group in GROUPS if task is None or group != "task_settings"]
     found = {group: fingerprint(files) for group in groups if (files := getattr(config, group).files())}
@@ -227,11 +217,7 @@ def previous(path: str | Path) -> Path:
 
 
 def check_place(path: str | Path, identity: Identity) -> None:
-    """Raise an error if the file at ``path`` or at its ``.previous`` path is not a checkpoint of this run.
-
-    Raises:
-        ResultError: if one is not; the message names the file and says what is wrong with it.
-    """
+    """Raise an error if the file at ``path`` or at its ``.previous`` path is not a checkpoint of this run."""
     for candidate in (Path(path), previous(path)):
         found = _identity_in(candidate)
         if found and (other := _other_run(found, identity)):
@@ -239,18 +225,13 @@ def check_place(path: str | Path, identity: Identity) -> None:
 
 
 def _other_run(found: Identity, identity: Identity) -> str:
-    """Return, in words, whose a checkpoint is; empty if it is this run's."""
     if found.get("format") != CHECKPOINT_FORMAT:
         return f"a run of another format ({found.get('format')}, not {CHECKPOINT_FORMAT})"
     return what_differs(found, identity)[1]
 
 
 def _identity_in(path: Path) -> Identity | None:
-    """Return the identity of a checkpoint file; None if there is no file, and nothing if it is empty or damaged there.
-
-    Raises:
-        ResultError: if the file is not a checkpoint.
-    """
+    """Return the identity of a checkpoint file; None if there is no file, and nothing if it is damaged there."""
     if path.is_dir():
         raise ResultError(f"{path}: is a folder; a checkpoint is a file, such as {path / 'run.pt'}")
     if not path.exists():
@@ -276,12 +257,7 @@ def _identity_in(path: Path) -> Identity | None:
 
 
 def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, Any]) -> None:
-    """Save a run's state to ``path`` completely or not at all; the earlier content is kept as the previous checkpoint.
-
-    Raises:
-        ResultError: if the state cannot be saved; the message names the path and the reason (full disk, no permission,
-            another run's file).
-    """
+    """Save a run's state to ``path`` completely or not at all; the earlier file becomes the previous checkpoint."""
     check_place(path, identity)
     head = {"format": CHECKPOINT_FORMAT, **identity}
     if len(json.dumps(head["config"])) > LONGEST_HEAD // 2:
@@ -300,8 +276,6 @@ def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, An
 
 
 class _Hashed:
-    """A file that computes the digest of everything written to it."""
-
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.sha256 = file, hashlib.sha256()
         self.failed: OSError | None = None
@@ -358,12 +332,9 @@ def _read_state(path: Path, device: str) -> dict[str, Any]:
 
 
 def remove_checkpoints(path: str | Path, identity: Identity, *, others: bool = False) -> None:
-    """Delete a run's current and previous checkpoint, with the partial files of killed processes.
+    """Delete a run's current and previous checkpoint, or those of ``others`` there, with partial files.
 
-    Args:
-        path: path of the current checkpoint.
-        identity: the run's identity.
-        others: delete the checkpoints of other runs there instead; files that are no checkpoints always stay.
+    Files that are no checkpoints always stay.
     """
     for candidate in (Path(path), previous(path)):
         with suppress(ResultError):
@@ -410,11 +381,7 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
-    """Read the content of a ``result.json``.
-
-    Raises:
-        ResultError: when the file is missing, cut off, or of another format.
-    """
+    """Read the content of a ``result.json``, which must be whole and of this format."""
     path = Path(path)
     try:
         record = json.loads(regular(path).read_text(encoding="utf-8"))
@@ -443,7 +410,6 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def _as_json_has_it(value: Any) -> Any:
-    """Replace numbers that are not finite with words, since JSON cannot express them."""
     if isinstance(value, Mapping):
         return {name: _as_json_has_it(held) for name, held in value.items()}
     if isinstance(value, list | tuple):
@@ -454,14 +420,12 @@ def _as_json_has_it(value: Any) -> Any:
 
 
 def _with_numbers(value: Any) -> Any:
-    """Turn the words for infinities and NaN back into numbers; the inverse of :func:`_as_json_has_it`."""
     if isinstance(value, Mapping):
         return {name: _with_numbers(held) for name, held in value.items()}
     return NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def _digest_of_record(record: Mapping[str, Any]) -> str:
-    """Return the digest of a record without its entry ``digest``; the file's layout does not affect it."""
     return digest(json.dumps({name: value for name, value in record.items() if name != "digest"}, sort_keys=True))
 
 
@@ -471,11 +435,7 @@ def digest(text: str) -> str:
 
 
 def check_writable(folder: str | Path) -> None:
-    """Create ``folder`` and check, before hours of work, that results can be written into it.
-
-    Raises:
-        ResultError: if they cannot; the message gives the reason.
-    """
+    """Create ``folder`` and check, before hours of work, that results can be written into it."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -485,16 +445,7 @@ def check_writable(folder: str | Path) -> None:
 
 
 def check_free(folder: str | Path, identity: Identity, *, force: bool = False) -> None:
-    """Check that the result of the run with this identity can be written into ``folder`` without overwriting anything.
-
-    Args:
-        folder: the folder, which need not exist.
-        identity: the run's identity.
-        force: whether another run's finished result may be replaced.
-
-    Raises:
-        ResultError: if something would be overwritten; the message names it.
-    """
+    """Check that the run's result can be written into ``folder``; ``force`` lets it replace another run's result."""
     folder = Path(folder)
     begins = BEGINS if not (folder / "result.json").exists() else {"result.json": BEGINS["result.json"]}
     for name, begin in begins.items():

@@ -1,5 +1,7 @@
 """The clock of a run in which clients can fail.
 
+:class:`Fates` draws what happens to each job, and :class:`Presence` says which clients are present.
+
 To the server, a job is in flight until it arrives or the server gives up on it, whatever has happened to its client. A
 lost job is therefore on the heap like any other, at the time at which the server gives up on it, and is never trained.
 Two more kinds of event come between arrivals: a second copy of an update arrives, or a client comes or leaves.
@@ -10,27 +12,30 @@ which it leaves. If fewer clients are present than are wanted, slots stay unfill
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import Any
 
-from asyncfl_lite.base.errors import SimulationError
-from asyncfl_lite.simulator.clock_only import ClockOnly
-from asyncfl_lite.simulator.faults import (
-    DUPLICATE,
-    GIVEN_UP,
-    LEFT,
-    Fates,
-    Faults,
-    Presence,
-    PresentClients,
-    damaged,
-    second_copy,
-)
-from asyncfl_lite.simulator.jobs import Arrival, Fate, Job, Receipt
-from asyncfl_lite.simulator.simulation import Simulation
+import numpy as np
+import torch
 
+from asyncfl_lite.base.errors import DataError, SimulationError
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.simulator.clock_only import ClockOnly
+from asyncfl_lite.simulator.delays import parse_number, read_rows
+from asyncfl_lite.simulator.faults import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Faults
+from asyncfl_lite.simulator.jobs import Arrival, Fate, Job, Outcome, Receipt
+from asyncfl_lite.simulator.scheduling import IdleClients
+from asyncfl_lite.simulator.simulation import Delays, Simulation
+
+DAMAGES = ("nan", "inf", "length")
+"""Ways in which an update can be damaged."""
+KINDS = ("dropout", "crash", "partial", "duplicate", "damage")
+"""Settings that are probabilities per job."""
 MOST_LOST_IN_A_ROW = 10_000
 """Smallest number of consecutive lost or damaged jobs that ends a run without a horizon; more if losses are likely."""
 
@@ -134,7 +139,6 @@ class FaultySimulation(Simulation):
                 self._fill_slot(client, until)
 
     def _fill_slot(self, client: int, now: float) -> None:
-        """Send the current model to a client that has come back, if it is awaited or a slot is empty."""
         if client in self.awaited:
             self.awaited.remove(client)
         elif self.unfilled and self.scheduling.may_fill(client):
@@ -172,7 +176,6 @@ class FaultySimulation(Simulation):
     # Jobs that are lost, late, duplicated or damaged --------------------------------------------------------
 
     def _send(self, job: Job) -> None:
-        """Put a job in flight, with the fate drawn for it."""
         fate = self.fates.draw(job.client)
         if fate is not None:
             job.duration *= self.fates.pace(fate)
@@ -186,7 +189,6 @@ class FaultySimulation(Simulation):
             super()._send(job)
 
     def _why_lost(self, job: Job, fate: Fate | None, gives_up: float) -> str:
-        """Return why a job does not arrive before the server gives up on it; empty if it does arrive."""
         if fate is not None and fate.lost:
             return fate.lost
         if self.presence is not None and self.presence.leaves[job.client] < min(job.finish_time, gives_up):
@@ -194,7 +196,6 @@ class FaultySimulation(Simulation):
         return GIVEN_UP if job.finish_time > gives_up else ""
 
     def _lose(self, gives_up: float, _: int, job: Job) -> None:
-        """End a lost job at the time ``gives_up``, and let the scheduling policy react."""
         self.clock = max(self.clock, gives_up)
         lost = job.fate.lost if job.fate else ""
         self._end(job, lost)
@@ -220,20 +221,17 @@ class FaultySimulation(Simulation):
         super()._receive(job)
 
     def _refuse_copy(self, job: Job) -> None:
-        """Record the second copy of an update in the table of updates, without passing it to the server."""
         self.clock = max(self.clock, job.finish_time)
         version = self.algorithm.version
         if self.keep_arrivals or self.observers:
             self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
 
     def _check_progress(self, job: Job, refused: str) -> None:
-        """Count refused updates in a row, except damaged ones, which say nothing about the method."""
         fate = job.fate
         if fate is None or not fate.damage:
             super()._check_progress(job, refused)
 
     def _count_lost(self, why: str) -> None:
-        """Count one more lost or damaged job; end a run without a horizon after too many in a row."""
         self.lost_in_a_row += 1
         chance = (1 - self.faults.dropout) * (1 - self.faults.damage)
         limit = math.ceil(max(MOST_LOST_IN_A_ROW, 30 * self.scheduling.most_in_flight) / chance)
@@ -287,3 +285,223 @@ class FaultyClock(ClockOnly, FaultySimulation):
 def faulty(kind: type[Simulation]) -> type[FaultySimulation]:
     """Return the subclass of ``kind`` in which clients can fail."""
     return {Simulation: FaultySimulation, ClockOnly: FaultyClock}[kind]
+
+
+class Fates:
+    """The random streams from which the fate of each job is drawn, one for each kind of fault.
+
+    The time to a second arrival is drawn from the delay law, too.
+    """
+
+    def __init__(self, faults: Faults, delays: Delays, seed: int) -> None:
+        self.faults, self.delays = faults, delays
+        kinds = [kind for kind in KINDS if getattr(faults, kind)]
+        if faults.duplicate:
+            kinds.append("duplicate delay")
+        self.streams = {kind: stream(seed, f"trouble: {'drop-out' if kind == 'dropout' else kind}") for kind in kinds}
+
+    def draw(self, client: int) -> Fate | None:
+        """Draw the fate of the job that is dispatched now; return None if no fault strikes it."""
+        fate, faults, streams = Fate(), self.faults, self.streams
+        for kind, rng in streams.items():
+            if kind == "dropout":
+                fate.lost = DROPPED_OUT if rng.random() < faults.dropout else ""
+            elif kind == "crash":
+                fate.crashed = rng.random() < faults.crash
+            elif kind == "partial":
+                strikes, share = rng.random(2).tolist()
+                fate.share = share if strikes < faults.partial else 1.0
+            elif kind == "damage":
+                strikes, way = rng.random(2).tolist()
+                fate.damage = DAMAGES[int(way * len(DAMAGES))] if strikes < faults.damage else ""
+            elif kind == "duplicate":
+                later = self.delays.draw(client, streams["duplicate delay"])
+                fate.again = later if rng.random() < faults.duplicate else None
+        return fate if fate.lost or fate.struck else None
+
+    def pace(self, fate: Fate) -> float:
+        """Return the factor by which faults lengthen or shorten a job's duration."""
+        return fate.share * (self.faults.late if fate.crashed else 1.0)
+
+    def state(self) -> dict[str, Any]:
+        """Return the states of the random streams."""
+        return {kind: rng.bit_generator.state for kind, rng in self.streams.items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Load saved states."""
+        for kind, rng in self.streams.items():
+            rng.bit_generator.state = state[kind]
+
+
+def damaged(outcome: Outcome, damage: str) -> Outcome:
+    """Return a copy of an outcome with a damaged delta; the original stays unchanged."""
+    if outcome.delta is None:  # in a simulation without training
+        return outcome
+    if damage == "length":
+        return dataclasses.replace(outcome, delta=outcome.delta[:-1])
+    delta = outcome.delta.clone()
+    delta[0] = torch.nan if damage == "nan" else torch.inf
+    return dataclasses.replace(outcome, delta=delta)
+
+
+def second_copy(job: Job, later: float) -> Job:
+    """Return a copy of a trained job that arrives ``later``, without tensors, since the server never reads it."""
+    trained: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
+    sent: dict[str, Any] = dict.fromkeys(("start", "start_buffers", "control", "correction", "midway"))
+    outcome = dataclasses.replace(job.done, **trained)
+    return dataclasses.replace(job, finish_time=job.finish_time + later, outcome=outcome, **sent)
+
+
+Spells = list[tuple[float, float]]
+"""Intervals (from, until) in which a client is present; sorted and disjoint."""
+
+
+class Presence:
+    """The clients that are present now; :meth:`advance` moves the time forward.
+
+    At the time of a change itself, a client that leaves is already absent, and one that comes is already present.
+
+    Args:
+        faults: the settings, which say how clients come and go.
+        clients: all clients of the run.
+        seed: the run's seed. The stream ``trouble: presence`` is drawn from only in the order of changes, so that it
+            does not depend on the clients' jobs.
+
+    Attributes:
+        there: the clients that are present now.
+        reached: the time up to which changes have been processed.
+    """
+
+    def __init__(self, faults: Faults, clients: Sequence[int], seed: int) -> None:
+        self._faults, self._clients, self._seed = faults, clients, seed
+        self._spells = None if faults.trace is None else read_spells(faults.trace, clients)
+        self.go_back_to(0.0)
+
+    def go_back_to(self, time: float) -> None:
+        """Restore the state at a given time, by starting again and advancing to it."""
+        self.there: set[int] = set()
+        self.leaves: dict[int, float] = {}
+        self._changes: list[tuple[float, int]] = []
+        rng = stream(self._seed, "trouble: presence")
+        self._lives = {
+            client: _at_random(self._faults, rng) if self._spells is None else _as_read(self._spells[client])
+            for client in self._clients
+        }
+        for client in self._lives:
+            self._begin(client)
+        self.reached = 0.0
+        self.advance(time)
+
+    def _begin(self, client: int) -> bool:
+        there, until = next(self._lives[client])
+        heappush(self._changes, (until, client))
+        if there:
+            self.there.add(client)
+            self.leaves[client] = until
+        else:
+            self.there.discard(client)
+        return there
+
+    @property
+    def next_change(self) -> float:
+        """Time at which the next client comes or leaves; infinite if none ever does."""
+        return self._changes[0][0]
+
+    def advance(self, until: float) -> list[tuple[int, bool]]:
+        """Advance to a given time; return which clients came (True) and left (False) on the way, in order."""
+        happened = []
+        while self._changes[0][0] <= until < math.inf:
+            _, client = heappop(self._changes)
+            happened.append((client, self._begin(client)))
+        self.reached = max(self.reached, until)
+        return happened
+
+
+Life = Iterator[tuple[bool, float]]
+"""A client's spells, one after another: whether it is present, and until when."""
+
+
+def _at_random(faults: Faults, rng: np.random.Generator) -> Life:
+    available, away = faults.available or 0.0, faults.away or 0.0
+    there, time = rng.random() < available / (available + away), 0.0
+    while True:
+        time += (available if there else away) * rng.standard_exponential()
+        yield there, time
+        there = not there
+
+
+def _as_read(spells: Spells) -> Life:
+    for start, until in spells:
+        if start > 0:
+            yield False, start
+        yield True, until
+    yield False, math.inf
+
+
+class PresentClients(IdleClients):
+    """The idle clients that are present; absent ones are set aside until they come back.
+
+    Args:
+        clients: the clients that are idle now, present or absent.
+        highest: the largest client number in the run.
+        presence: the clients that are present.
+        aside: further clients that are idle and absent.
+    """
+
+    def __init__(self, clients: Iterable[int], highest: int, presence: Presence, aside: Iterable[int] = ()) -> None:
+        clients = list(clients)
+        super().__init__((client for client in clients if client in presence.there), highest)
+        self.presence = presence
+        self.aside = {*aside, *(client for client in clients if client not in presence.there)}
+
+    def add(self, client: int) -> None:
+        """Add an idle client, or set it aside if it is away."""
+        if client in self.presence.there:
+            super().add(client)
+        else:
+            self.aside.add(client)
+
+    def come(self, client: int) -> None:
+        """Make a client that has come back available again, unless it still has work."""
+        if client in self.aside:
+            self.aside.remove(client)
+            super().add(client)
+
+    def leave(self, client: int) -> None:
+        """Set aside a client that has left, unless it has work, for which the server still waits."""
+        if client in self:
+            super().remove(client)
+            self.aside.add(client)
+
+
+def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
+    """Read the intervals in which each client is present from a CSV file (client,from,until), and merge overlaps.
+
+    An ``until`` of ``inf`` means that the client stays for good; a client without a row is never present. Rows of
+    clients that the run does not have are ignored, as are other columns.
+
+    Raises:
+        DataError: if the file cannot be read, has a bad row (the message names its line), or no client is ever present.
+    """
+    rows: dict[int, Spells] = {client: [] for client in clients}
+    for where, row in read_rows(path, ("client", "from", "until")):
+        client = int(parse_number(row["client"], int, f"{where}: client must be a whole number of at least 0"))
+        start = parse_number(row["from"], float, f"{where}: from must be a time of at least 0")
+        until = parse_number(row["until"], float, f"{where}: until must be a time later than from, or inf")
+        if not start < until or start == math.inf:
+            raise DataError(f"{where}: until must be a time later than from, got {row['from']!r} and {row['until']!r}")
+        if client in rows:
+            rows[client].append((start, until))
+    if not any(rows.values()):
+        raise DataError(f"{path}: none of the run's {len(clients)} clients is ever there")
+    return {client: _joined(sorted(spells)) for client, spells in rows.items()}
+
+
+def _joined(spells: Spells) -> Spells:
+    joined: Spells = []
+    for start, until in spells:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(until, joined[-1][1]))
+        else:
+            joined.append((start, until))
+    return joined

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.simulator.jobs import Update
-from asyncfl_lite.simulator.selection import SELECTIONS, IdleClients, Selection
+from asyncfl_lite.simulator.scheduling import SELECTIONS, IdleClients, Selection
 
 EXPLORATION, EXPLORATION_DECAY, EXPLORATION_MIN = 0.9, 0.98, 0.2
 """ε, the fraction of a round for clients never tried before: at first, its factor before each round, and at least."""
@@ -48,13 +48,7 @@ def preferred_duration(durations: Sequence[float], percentile: float) -> float:
 
 
 def speed_factor(durations: np.ndarray, preferred: float, penalty: float) -> np.ndarray:
-    """Return the factor that penalises slow clients: ``(T / t)^a`` where ``t > T``, and 1 elsewhere.
-
-    Args:
-        durations: ``(n,)`` durations t, in virtual time.
-        preferred: the preferred duration T, in the same unit.
-        penalty: the exponent a.
-    """
+    """Return the factor that penalises durations t above the preferred T: ``(T / t)^a``, a the ``penalty``; else 1."""
     durations = np.asarray(durations, dtype=float)
     ratio = np.divide(preferred, durations, out=np.ones_like(durations), where=durations > preferred)
     return ratio**penalty
@@ -192,26 +186,13 @@ class Oort(Selection):
     def _exploit(
         self, tried: list[int], count: int, preferred: float, rng: np.random.Generator, others: Sequence[float]
     ) -> list[int]:
-        """Sample k = ``count`` of the tried clients that score at least ``CUT_OFF`` times the (k+1)-th largest score.
-
-        Args:
-            tried, count, preferred: the candidates, how many to sample, and the preferred duration T.
-            rng: the stream of client choices.
-            others: utilities of the clients never tried, which are their sizes until they report.
-        """
+        """Sample k = ``count`` tried clients that score at least ``CUT_OFF`` times the (k+1)-th largest score."""
         if not count:
             return []
         known = (self.utilities, self.durations, self.last_rounds)
         utilities, durations, last_rounds = (np.array([column[client] for client in tried]) for column in known)
-        score = scores(
-            utilities,
-            durations,
-            last_rounds,
-            self.round,
-            preferred,
-            others=others,
-            penalty=self.settings.penalty,
-        )
+        known_and_now = (utilities, durations, last_rounds, self.round)
+        score = scores(*known_and_now, preferred, others=others, penalty=self.settings.penalty)
         first_unwanted = np.sort(score)[max(len(score) - count - 1, 0)]
         good = np.flatnonzero(score >= CUT_OFF * first_unwanted)
         return drawn([tried[index] for index in good], score[good], count, rng)
@@ -231,7 +212,6 @@ class Oort(Selection):
         self.last_rounds[update.client] = self.round
 
     def _close_round(self) -> None:
-        """Record the last round's late clients and its exploited clients' utility; adjust ``threshold`` if due."""
         reported = {client for client in self.invited if self.last_rounds.get(client) == self.round}
         if reported:
             slowest = max(self.durations[client] for client in reported)

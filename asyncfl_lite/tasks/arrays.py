@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from mmap import mmap
 from numbers import Real
@@ -15,15 +15,10 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason, shown
-from asyncfl_lite.base.streams import no_global_draws
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-OWN = "own"
-"""Name of the server's unlabelled inputs that come with users' own data."""
-AUGMENTED = 6
-"""Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 MOST_NAMED = 5
 """Largest number of classes that a message lists."""
 LARGEST = 2**53
@@ -32,8 +27,6 @@ WORDS_FOR_NOTHING = ("nan", "NaN", "<NA>", "NaT")
 """What NumPy and pandas make of missing values where they write them as words."""
 NOT_SUPPORTED = "regression and several labels a sample are not supported"
 """Message for labels that are not classes."""
-COLOURS = (1, 3, 4)
-"""Possible numbers of channels of images."""
 BITS_16 = ("I;16", "I;16L", "I;16B", "I;16N")
 """Modes of Pillow images with whole levels from 0 to 65,535."""
 WITH_ALPHA = ("LA", "La", "PA", "RGBA", "RGBa")
@@ -58,52 +51,6 @@ class Labels(NamedTuple):
     classes: tuple[str, ...] = ()
     are_words: bool = False
     declared: bool = False
-
-
-class Samples(NamedTuple):
-    """One set of samples of users' own data: the training or the test samples, perhaps those of one client.
-
-    Attributes:
-        prefix: beginning of the set's names in messages, such as ``test_``.
-        inputs: ``(n, …)`` real numbers, or whole numbers that are token ids, perhaps in the user's own memory.
-        labels: the labels.
-        columns: names of the columns of numbers that ``inputs`` were read from, or none.
-        is_fresh: whether nobody else holds the memory of ``inputs``.
-    """
-
-    prefix: str
-    inputs: Tensor
-    labels: Labels
-    columns: tuple[Hashable, ...] = ()
-    is_fresh: bool = False
-
-
-def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = None) -> Samples:
-    """Check one set of samples by itself, whatever its inputs and labels come in.
-
-    Args:
-        prefix: beginning of the set's names in messages.
-        inputs, labels: as in :meth:`~asyncfl_lite.tasks.task.Task.from_tensors`.
-        like: the set whose columns ``inputs`` must have, if they have names.
-
-    Raises:
-        DataError: when they cannot be trained on; the message names the set.
-    """
-    inputs, is_private = private(inputs)
-    tensor, columns = inputs_of(f"{prefix}inputs", inputs, None if like is None else like.columns)
-    answers = labels_of(f"{prefix}labels", labels)
-    check_rows(f"{prefix}labels", inputs, labels)
-    return Samples(prefix, tensor, answers, columns, is_private or bool(columns))
-
-
-def check_rows(name: str, inputs: Any, values: Any) -> None:
-    """Raise an error if pandas' inputs and labels (or owners) name the same rows, but in another order."""
-    rows = [one.index for one in (inputs, values) if hasattr(one, "iloc")]
-    if len(rows) == 2 and not rows[0].equals(rows[1]) and set(rows[0]) == set(rows[1]):
-        raise DataError(
-            f"{name}: must have rows in the order of inputs, whose index has another one; write "
-            f"{name.rpartition(' ')[2]}.loc[inputs.index], or call reset_index(drop=True) of both"
-        )
 
 
 def labels_of(name: str, values: Any, classes: Sequence[str] = ()) -> Labels:
@@ -193,7 +140,6 @@ def array_of(name: str, values: Any) -> np.ndarray:
 
 
 def _is_missing(value: object) -> bool:
-    """Return True for None, NaN, pandas' NA and NaT, and for words that are blank or stand for these."""
     if isinstance(value, str):
         return not value.strip() or value in WORDS_FOR_NOTHING
     try:
@@ -219,7 +165,6 @@ def _check_dense(name: str, values: Any) -> None:
 
 
 def _flat(values: Iterable[Any]) -> np.ndarray:
-    """Return a sequence of values as an array of objects, or with more dimensions if they are not single values."""
     if isinstance(values, str | Mapping | Set):
         raise TypeError(f"it is a {type(values).__name__}, not a sequence")
     plain: list[Any] = [None if value is np.ma.masked else value for value in values]
@@ -230,7 +175,6 @@ def _flat(values: Iterable[Any]) -> np.ndarray:
 
 
 def _instead(array: np.ndarray) -> str:
-    """Say how labels with one column, or with one column per class, become one number per sample."""
     if array.ndim == 2 and array.shape[1] == 1:
         return ", one column; write labels[:, 0]"
     is_one_hot = array.ndim == 2 and np.isin(array, (0, 1)).all() and (array.astype(int).sum(1) == 1).all()
@@ -241,106 +185,6 @@ def listed(names: Sequence[str]) -> str:
     """Return names as text, the first few of many."""
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def inputs_of(
-    name: str, values: Any, columns: tuple[Hashable, ...] | None = None
-) -> tuple[Tensor, tuple[Hashable, ...]]:
-    """Check inputs, and return them as a tensor, with the names of their columns if they have some.
-
-    Args:
-        name: name of the inputs in messages.
-        values: ``(n, …)`` inputs: a tensor, an array, a pandas table, or a sequence.
-        columns: names of the columns that a table must have, in any order; None for any.
-
-    Returns:
-        The inputs, perhaps in the user's memory and of the user's type, and the names of their columns.
-
-    Raises:
-        DataError: for inputs that cannot be trained on.
-    """
-    table = as_table(values)
-    if table is not None:
-        found = list(table.columns)
-        wanted = tuple(found) if columns is None else columns
-        check_columns(name, found, wanted, [column for column in found if column not in wanted])
-        return numbers_of_columns(name, table, wanted), wanted
-    check_columns(name, (), columns or (), ())
-    tensor = tensor_of(name, values)
-    if tensor.dim() < 2:
-        raise DataError(f"{name}: must have one sample per row, (n, …), got shape {tuple(tensor.shape)}")
-    shape = tuple(tensor.shape)
-    channels_last = len(shape) == 4 and shape[-1] in COLOURS and shape[1] not in COLOURS
-    what = name.rpartition(" ")[2]
-    as_torch = f"torch.as_tensor({what}){'.permute(0, 3, 1, 2)' * channels_last}"
-    if tensor.dtype == torch.uint8 and len(shape) > 2:
-        told = f"got torch.uint8 of shape {shape}"
-        raise DataError(f"{name}: must be real numbers, or int64 token ids, {told}; write {as_torch} / 255")
-    if tensor.dtype in (torch.uint8, torch.bool) or tensor.is_complex():
-        raise DataError(f"{name}: must be real numbers, or int64 token ids, got {tensor.dtype}; scale them first")
-    if tensor.is_floating_point() and channels_last:
-        raise DataError(f"{name}: images must be (n, channels, height, width), got shape {shape}; write {as_torch}")
-    if tensor.is_floating_point() and tensor.numel():
-        by_column = tensor.dim() == 2 and tensor.dtype == torch.float64
-        span = tensor.aminmax(dim=0) if by_column else tensor.aminmax()
-        _check_range(name, *(one.double().reshape(-1).numpy() for one in span))
-    elif tensor.numel() and tensor.min() < 0:
-        raise DataError(f"{name}: must be real numbers, or token ids from 0, got {int(tensor.min())}")
-    return tensor, ()
-
-
-def check_columns(name: str, found: Sequence[Hashable], wanted: Sequence[Hashable], others: Sequence[Hashable]) -> None:
-    """Raise an error if a set lacks columns of the training set, or has ``others``; their order does not matter.
-
-    Raises:
-        DataError: for these; the message says what is lacking and what there is instead.
-    """
-    lacking = [column for column in wanted if column not in found]
-    if lacking or others:
-        has = [f"lacks {column!r}" for column in lacking[:1]] + [f"has {column!r}" for column in others[:1]]
-        told = listed(list(map(str, wanted))) or "none"
-        hint = "" if found and wanted else "; give all as tables, or all as arrays"
-        raise DataError(f"{name}: must have the columns of the training set, {told}, but {' and '.join(has)}{hint}")
-
-
-def as_table(values: Any) -> Any:
-    """Return a pandas table as it is, and tables of other libraries as one; None for what is no table."""
-    if hasattr(values, "to_pandas") and not hasattr(values, "features"):  # Hugging Face's data sets are read by rows
-        values = values.to_pandas()
-    return values if hasattr(values, "iloc") and hasattr(values, "columns") else None
-
-
-def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Tensor:
-    """Return columns of one number per row as ``(n, columns)`` float32, in memory of their own.
-
-    Args:
-        name: name of the inputs in messages.
-        table: the columns by name.
-        columns: names of those that are wanted.
-
-    Raises:
-        DataError: for columns without numbers, and for numbers that are missing or not finite.
-    """
-    whole = torch.empty(0, 0)
-    for index, column in enumerate(columns):
-        values = table[column]
-        if hasattr(values, "columns"):
-            raise DataError(f"{name}: several columns are named {column!r}")
-        numbers = array_of(f"{name}: column {column!r}", values)
-        kind = getattr(values, "dtype", numbers.dtype)
-        if numbers.ndim != 1:
-            raise DataError(f"{name}: column {column!r} must be one number per row, got shape {numbers.shape[1:]}")
-        if numbers.dtype.kind not in "biuf" or hasattr(kind, "categories"):
-            raise DataError(
-                f"{name}: column {column!r} holds no numbers but {kind}; name the columns to take, or write "
-                f"pd.get_dummies(table, columns=[{column!r}])"
-            )
-        if len(numbers):
-            _check_range(f"{name}: column {column!r}", numbers.min(keepdims=True), numbers.max(keepdims=True))
-        if not index:
-            whole = torch.empty(len(numbers), len(columns))
-        whole.numpy()[:, index] = numbers
-    return whole
 
 
 def tensor_of(name: str, values: Any) -> Tensor:
@@ -372,27 +216,12 @@ def tensor_of(name: str, values: Any) -> Tensor:
 
 
 def _signed(name: str, tensor: Tensor) -> Tensor:
-    """Return a tensor of unsigned numbers of 16 bits or more as int64, since torch can hardly calculate with them."""
     if tensor.dtype not in (torch.uint16, torch.uint32, torch.uint64):
         return tensor
     wide = tensor.to(torch.int64)
     if tensor.numel() and wide.min() < 0:
         raise DataError(f"{name}: must be real numbers, or token ids below 2 ** 63, got larger ones")
     return wide
-
-
-def _check_range(name: str, low: Any, high: Any) -> None:
-    """Raise an error unless numbers from ``low`` to ``high``, of each column or of all, stay apart as float32."""
-    with np.errstate(over="ignore"):
-        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    if not (np.isfinite(low) & np.isfinite(high)).all():
-        raise DataError(f"{name}: must be finite numbers, got NaN or infinity")
-    far = low.min() if -low.min() > high.max() else high.max()
-    if abs(far) > np.finfo(np.float32).max:
-        raise DataError(f"{name}: must be finite as float32, got {far:.6g}; scale them first")
-    if (same := np.flatnonzero((low < high) & (low.astype(np.float32) == high.astype(np.float32)))).size:
-        span = f"{float(low[same[0]])} to {float(high[same[0]])}"
-        raise DataError(f"{name}: must differ as float32, got {span}, all the same; subtract their mean, or scale them")
 
 
 def private(values: Any) -> tuple[Any, bool]:
@@ -405,34 +234,6 @@ def private(values: Any) -> tuple[Any, bool]:
         with suppress(OSError):
             return np.memmap(values.filename, values.dtype, "c", values.offset, values.shape, order), True
     return values, False
-
-
-def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
-    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time.
-
-    Raises:
-        DataError: when it cannot be called with ``(inputs, generator)``, returns anything else, or takes random numbers
-            from another source than the generator.
-    """
-    if augment is None:
-        return
-    few, source = inputs[:2].clone(), "the torch.Generator that it is given"
-    try:
-        with no_global_draws(augment, "augment:", source, DataError):
-            generators = (torch.Generator(inputs.device).manual_seed(0) for _ in range(AUGMENTED))
-            given, *others = [augment(few.clone(), generator) for generator in generators]
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(
-            f"augment: must take (inputs, generator), a batch {tuple(few.shape)} and a torch.Generator; it failed with "
-            f"{type(error).__name__}: {reason(error)}"
-        ) from None
-    if not isinstance(given, Tensor) or given.shape != few.shape or given.dtype != few.dtype:
-        found = f"{tuple(given.shape)} of {given.dtype}" if isinstance(given, Tensor) else shown(given)
-        raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
-    if not all(torch.equal(given.nan_to_num(), other.nan_to_num()) for other in others):
-        raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
 
 
 def is_picture(value: Any) -> bool:
@@ -499,34 +300,8 @@ def depth_of(image: Image) -> str:
 
 
 def _common(images: Sequence[Image]) -> str:
-    """Return the mode that holds all of several images; transparency counts where some pixel is transparent."""
     clear = (np.asarray(image.convert("RGBA"))[..., 3].min() < BYTE for image in images if depth_of(image) == "RGBA")
     return "RGBA" if any(clear) else "RGB"
-
-
-def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np.ndarray:
-    """Return the sorted indices of ``count`` samples, balanced over classes, always the same ones.
-
-    The samples of a smaller count are among those of a larger one. If a class runs out, other classes fill the rest.
-
-    Args:
-        labels: ``(n,)`` labels.
-        count: number of samples; None for all.
-        what: name of the setting that gives ``count``, for the error message.
-
-    Raises:
-        DataError: when there are fewer samples.
-    """
-    if count is None:
-        return np.arange(len(labels))
-    if count > len(labels):
-        raise DataError(f"{what}: must be at most {len(labels)}, got {count}")
-    shuffled = np.random.default_rng(0).permutation(len(labels))
-    turn = np.empty(len(labels), dtype=np.int64)  # a sample's number among those of its class
-    for label in np.unique(labels):
-        own = shuffled[labels[shuffled] == label]
-        turn[own] = np.arange(len(own))
-    return np.sort(shuffled[np.argsort(turn[shuffled], kind="stable")[:count]])
 
 
 def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:

@@ -12,18 +12,8 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, shown
-from asyncfl_lite.tasks.arrays import (
-    OWN,
-    Labels,
-    Samples,
-    check_augment,
-    check_columns,
-    inputs_of,
-    listed,
-    owners_of,
-    private,
-    samples_of,
-)
+from asyncfl_lite.tasks.arrays import Labels, listed, owners_of, private
+from asyncfl_lite.tasks.tables import Samples, check_columns, inputs_of, samples_of
 
 SEEN = 100
 """About the largest number of each owner's samples whose scale is looked at."""
@@ -90,7 +80,6 @@ def _check_parts(whose: str, parts: Any, lengths: tuple[int, ...]) -> None:
 
 
 def _repeated(indices: Sequence[int], parts: Sequence[Samples]) -> np.ndarray:
-    """Return each set's index, once for each of its samples."""
     return np.repeat(np.array(indices, dtype=np.int64), [len(part.labels.numbers) for part in parts])
 
 
@@ -98,6 +87,7 @@ def fields_of(
     training: Sequence[Samples],
     testing: Sequence[Samples],
     *,
+    set_name: str,
     unlabelled: Any = None,
     owners: Any = None,
     num_classes: int | None = None,
@@ -109,6 +99,7 @@ def fields_of(
 
     Args:
         training, testing: the sets, which :meth:`~asyncfl_lite.tasks.task.Task.from_clients` has several of.
+        set_name: name of the server's unlabelled set.
         unlabelled, owners, num_classes, class_names, vocabulary, augment: as in
             :meth:`~asyncfl_lite.tasks.task.Task.from_tensors`.
 
@@ -139,15 +130,14 @@ def fields_of(
     tokens = None if inputs.is_floating_point() else _count_tokens(inputs, test_inputs, vocabulary)
     if owners is not None:
         owners = _numbered_owners(owners, inputs, compare=len(training) == 1)
-    check_augment(augment, inputs)
-    sets_of_the_server = {} if unlabelled is None else {OWN: _server_set(unlabelled, inputs, first.columns, tokens)}
+    drawn_from = {} if unlabelled is None else {set_name: _server_set(unlabelled, inputs, first.columns, tokens)}
     return {
         "inputs": inputs,
         "labels": labels,
         "test_inputs": test_inputs,
         "test_labels": test_labels,
         "num_classes": count,
-        "unlabelled": sets_of_the_server,
+        "unlabelled": drawn_from,
         "owners": owners,
         "vocabulary": tokens,
         "class_names": names,
@@ -171,7 +161,6 @@ def _joined(inputs: Sequence[Tensor], is_fresh: bool) -> Tensor:
 
 
 def _check_like(name: str, inputs: Tensor, other: str, like: Tensor) -> None:
-    """Raise an error unless inputs have the shape of others, and both are real numbers or both token ids."""
     kinds = ["real numbers" if one.is_floating_point() else "whole numbers" for one in (like, inputs)]
     if inputs.shape[1:] != like.shape[1:]:
         kinds = [str(tuple(one.shape[1:])) for one in (like, inputs)]
@@ -180,7 +169,6 @@ def _check_like(name: str, inputs: Tensor, other: str, like: Tensor) -> None:
 
 
 def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int:
-    """Return the number of tokens: as given, or one more than the largest token id."""
     highest = max(int(inputs.max()), int(test_inputs.max())) if inputs.numel() else 0
     if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer)):
         raise DataError(f"vocabulary: must be a whole number, got {shown(given)}")
@@ -225,7 +213,7 @@ def _server_set(
     def draw(count: int, rng: np.random.Generator) -> Tensor:
         if count > len(whole):
             warnings.warn(
-                f"distill_samples: the set {OWN!r} has {len(whole)}, which are all used in place of {count}",
+                f"distill_samples: the set 'own' has {len(whole)}, which are all used in place of {count}",
                 stacklevel=2,
             )
         return whole[torch.from_numpy(rng.permutation(len(whole))[:count])]
@@ -234,7 +222,6 @@ def _server_set(
 
 
 def _names_of(given: Any) -> tuple[str, ...]:
-    """Return the class names that a user gives, in the order of the classes."""
     if given is None:
         return ()
     if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
@@ -276,7 +263,6 @@ def _numbered(
 
 
 def _by_name(one: Samples, names: tuple[str, ...], whose: str) -> np.ndarray:
-    """Return a set's labels as indices in ``names``."""
     numbers, classes, *_ = one.labels
     if classes == names:
         return numbers
@@ -289,7 +275,6 @@ def _by_name(one: Samples, names: tuple[str, ...], whose: str) -> np.ndarray:
 
 
 def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
-    """Return a set whose labels are numbers without names, with the names of the other sets' classes."""
     mine, other = f"{one.prefix}labels", f"{named[0].prefix}labels"
     numbers, classes = one.labels.numbers, named[0].labels.classes
     if not len(numbers):
@@ -303,7 +288,7 @@ def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
             f"{numbers.max()}"
         )
     warnings.warn(
-        f"{mine}: come without names of classes, so 0, 1, … are taken as {listed(classes)} of {other}", stacklevel=5
+        f"{mine}: come without names of classes, so 0, 1, … are taken as {listed(classes)} of {other}", stacklevel=6
     )
     return one._replace(labels=Labels(numbers, classes, declared=True))
 
@@ -327,7 +312,6 @@ def _key(name: str) -> object:
 
 
 def _count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, names: tuple[str, ...]) -> int:
-    """Return the number of classes: as given, or from the names, or from the labels, which must not skip any."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1):
         raise DataError(f"num_classes: must be a whole number of at least 1, got {shown(given)}")
     if given is not None and names and given != len(names):
@@ -353,7 +337,6 @@ def _count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, na
 
 
 def _check_first(sets: Sequence[tuple[str, np.ndarray]], highest: int) -> None:
-    """Raise an error if some sets count the classes from 1 while the others count them from 0."""
     occurring = [(name, set(np.unique(labels).tolist())) for name, labels in sets]
     from_one = [name for name, found in occurring if found == set(range(1, highest + 1))]
     others = [found for _, found in occurring if found and found != set(range(1, highest + 1))]
@@ -365,7 +348,6 @@ def _check_first(sets: Sequence[tuple[str, np.ndarray]], highest: int) -> None:
 
 
 def _warn_of_untrained_classes(labels: Tensor, test_labels: Tensor, names: tuple[str, ...]) -> None:
-    """Warn of classes in the test set without training samples, which a model can only guess."""
     only_tested = sorted(set(test_labels.tolist()) - set(labels.tolist()))
     if only_tested:
         told = listed([names[label] if names else str(label) for label in only_tested])
@@ -373,7 +355,7 @@ def _warn_of_untrained_classes(labels: Tensor, test_labels: Tensor, names: tuple
         warnings.warn(
             f"test_labels: {count} of {len(test_labels)} are of classes that no training label has ({told}); "
             "nothing is learned of these, so accuracy is lower by them",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -402,12 +384,12 @@ def _check_scales(sets: Sequence[tuple[str, Tensor]], columns: Sequence[Hashable
         spans = f"{_span(one.inputs[:, column])}, and that of {other.name} from {_span(other.inputs[:, column])}"
         more = f" ({len(odd) - 1} more are like this)" * (len(odd) > 1)
         warnings.warn(
-            f"{one.name}: column {which!r} goes from {spans}; if the units differ, convert them{more}", stacklevel=4
+            f"{one.name}: column {which!r} goes from {spans}; if the units differ, convert them{more}", stacklevel=5
         )
     constant = [one.name for one in known if np.ptp(one.samples) == 0 and torch.equal(*one.inputs.aminmax())]
     if constant and len(constant) < len(known):
         told = ", ".join(constant[:3])
-        warnings.warn(f"{told}: all numbers are the same, so nothing can be learned of them", stacklevel=4)
+        warnings.warn(f"{told}: all numbers are the same, so nothing can be learned of them", stacklevel=5)
 
 
 class _Scale(NamedTuple):

@@ -1,7 +1,7 @@
 """Partitions, which decide the training samples of each client.
 
 A partition splits sample indices by label (or, for ``natural`` and ``given``, by owner). Every partition except
-``dirichlet_wrap`` gives an index to at most one client. ``dirichlet_wrap``, ``natural`` and
+``dirichlet_wrap`` gives an index to at most one client. ``dirichlet_wrap``, ``natural``, ``pathological`` and
 ``noniid_bias_part`` may leave indices out. Clients may end up without samples unless a partition says otherwise.
 """
 
@@ -17,10 +17,8 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.base.errors import ConfigError, DataError
-from asyncfl_lite.base.plugins import is_ours
-from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base.registry import Registry, Settings, is_ours
 from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.tasks.arrays import owners_of
 
 MAX_REDRAWS = 20
 Alpha = Annotated[float, Field(gt=0, le=1e9, exclude=True)]
@@ -64,13 +62,9 @@ class Partition(Settings):
         rng: np.random.Generator,
         owners: np.ndarray | None = None,
     ) -> list[np.ndarray]:
-        """Return each client's sorted (n_i,) int64 indices into ``labels``, for ``num_clients`` clients.
+        """Return each client's sorted (n_i,) int64 indices into the (n,) ``labels``.
 
-        Args:
-            labels: (n,) class of each sample.
-            num_clients: how many parts to make, at least 1.
-            rng: the run's stream ``partition``.
-            owners: (n,) owner of each sample, such as a writer; used only where ``needs_owners``.
+        ``rng`` is the run's stream ``partition``; ``owners`` (n,), such as writers, count only where ``needs_owners``.
 
         Raises:
             ConfigError: if the samples cannot be split so, or owners are needed and not given.
@@ -85,14 +79,12 @@ class Partition(Settings):
             raise ConfigError(f"clients: must be at most the {len(labels)} samples, got {num_clients}")
         if self.needs_owners and owners is None:
             raise ConfigError("owners: this partition needs the owner of each sample, which these data do not have")
-        _, kinds = np.unique(owners_of(owners, len(labels)) if self.needs_owners else labels, return_inverse=True)
+        _, kinds = np.unique(_checked_owners(owners, len(labels)) if self.needs_owners else labels, return_inverse=True)
         with no_global_draws(self, f"partition: {type(self).__name__}.assign", "the generator that it is given"):
             parts = self.assign(kinds, num_clients, rng)
-        return (
-            parts.sort_each()
-            if is_ours(self) and isinstance(parts, Parts)
-            else self._checked(parts, num_clients, len(labels))
-        )
+        if is_ours(self) and isinstance(parts, Parts):
+            return parts.sort_each()
+        return self._checked(parts, num_clients, len(labels))
 
     @abstractmethod
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -105,7 +97,6 @@ class Partition(Settings):
         """
 
     def _checked(self, parts: object, num_clients: int, num_samples: int) -> list[np.ndarray]:
-        """Return the indices from ``assign`` as sorted int64 arrays, or raise a one-line error."""
         whose = f"partition: {type(self).__name__}.assign"
         found = parts if isinstance(parts, Parts) else list(parts) if isinstance(parts, Iterable) else []
         if len(found) != num_clients:
@@ -144,11 +135,9 @@ PARTITIONS: Registry[Partition] = Registry("partition")
 
 
 class Parts(list[np.ndarray]):
-    """List of each client's indices, which are views of one array that holds them all.
+    """List of each client's indices, which are views of one ``(n,)`` array that holds them all, in order.
 
-    Args:
-        whole: ``(n,)`` int64 indices of all clients, one client after the other.
-        sizes: (N,) number of each client's indices; they sum to n.
+    ``sizes`` (N,) are the numbers of each client's indices.
     """
 
     def __init__(self, whole: np.ndarray, sizes: np.ndarray) -> None:
@@ -174,17 +163,14 @@ def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
     return Parts(order[sizes[0] :], sizes[1:])
 
 
+def _checked_owners(owners: object, count: int) -> np.ndarray:
+    from asyncfl_lite.tasks.arrays import owners_of  # which most runs do not need
+
+    return owners_of(owners, count)
+
+
 def label_counts(labels: np.ndarray, parts: Sequence[np.ndarray], num_classes: int) -> np.ndarray:
-    """Return the number of samples per client and class, (N, num_classes) int64.
-
-    Args:
-        labels: (n,) class of each sample, 0 to ``num_classes`` - 1.
-        parts: each client's indices into ``labels``, as ``Partition.split`` returns them.
-        num_classes: number of columns.
-
-    Raises:
-        DataError: if a label is outside 0 to ``num_classes`` - 1.
-    """
+    """Return the number of samples per client and class, (N, num_classes) int64; ``parts`` index the (n,) labels."""
     labels = np.asarray(labels)
     if len(labels) and not 0 <= labels.min() <= labels.max() < num_classes:
         raise DataError(f"labels: must be 0 to {num_classes - 1}, got {labels.min()} to {labels.max()}")
@@ -192,16 +178,9 @@ def label_counts(labels: np.ndarray, parts: Sequence[np.ndarray], num_classes: i
 
 
 def total_variation(counts: np.ndarray) -> float:
-    """Return the mean total variation distance between clients' label shares and the overall ones.
+    """Return the mean total variation distance, 0 to 1, between clients' label shares and the overall ones.
 
-    The distance is 0 if every client has the same label shares, and at most 1. Clients without samples are
-    left out.
-
-    Args:
-        counts: (N, C) numbers of samples of each class that each client holds.
-
-    Raises:
-        DataError: if no client holds a sample.
+    ``counts`` (N, C) are the numbers of samples of each class that each client holds; clients without any are left out.
     """
     counts = counts[counts.sum(axis=1) > 0]
     if not len(counts):
@@ -217,6 +196,44 @@ class Iid(Partition):
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""
         return by_client(rng.permutation(len(kinds)) % num_clients, num_clients)
+
+
+@PARTITIONS.register("shard")
+class Shard(Partition):
+    """Samples sorted by class and cut into equal shards, of which each client gets some at random (FedAvg's paper)."""
+
+    shards: int = Field(2, ge=1)
+    """Number of shards that each client gets."""
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return the indices of each client's samples."""
+        shuffled = rng.permutation(len(kinds))
+        count, client_of = num_clients * self.shards, np.empty(len(kinds), dtype=np.int64)
+        shard_of = np.arange(len(kinds)) * count // len(kinds)
+        client_of[shuffled[np.argsort(kinds[shuffled], kind="stable")]] = rng.permutation(count)[shard_of] % num_clients
+        return by_client(client_of, num_clients)
+
+
+@PARTITIONS.register("pathological")
+class Pathological(Partition):
+    """A few classes for each client; the clients that have a class share its samples equally."""
+
+    classes: int = Field(2, ge=1)
+    """Number of classes of each client; all of them if the task has fewer."""
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return the indices of each client's samples; a class that no client has is left out."""
+        total = int(kinds.max()) + 1
+        first = rng.permutation(np.arange(num_clients) % total)  # so that every class has a client, if there are enough
+        has = np.zeros((total, num_clients), dtype=np.int64)
+        for client, own in enumerate(first):
+            others = rng.permutation(np.delete(np.arange(total), own))[: self.classes - 1]
+            has[[own, *others], client] = 1
+        sizes, holders = np.bincount(kinds, minlength=total)[:, None], has.sum(1, keepdims=True).clip(1)
+        counts = has * (sizes // holders + (has.cumsum(1) <= sizes % holders))
+        left_out = np.where(has.any(1, keepdims=True), 0, sizes)
+        client_of = deal(kinds, np.hstack([counts, left_out]), rng)
+        return by_client(np.where(client_of < num_clients, client_of, -1), num_clients)
 
 
 @PARTITIONS.register("natural")
@@ -247,7 +264,7 @@ class Given(Partition):
         """Return each client's sorted indices; ``owners`` holds the number of each sample's client."""
         if owners is None:
             raise ConfigError("owners: this partition needs the client of each sample, which these data do not have")
-        owners = owners_of(owners, len(labels))
+        owners = _checked_owners(owners, len(labels))
         if owners.dtype.kind not in "iu" or owners.min() < 0 or owners.max() >= num_clients:
             found = "words" if owners.dtype.kind == "U" else f"{owners.min()} to {owners.max()}"
             raise ConfigError(
@@ -451,11 +468,8 @@ def top_up(client_of: np.ndarray, num_clients: int, min_size: int, rng: np.rando
 def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield chunks of clients, each as a slice, with the samples that these clients take from a class.
 
-    Args:
-        samples: ``(n,)`` samples, dealt out in random order. When too few are left for the next client, all are
-            shuffled and dealt out again.
-        counts: number of samples that each client wants, at least 1; a client that wants more than n takes all n.
-        rng: generator of the shuffles.
+    The ``(n,)`` samples are dealt out in random order. When too few are left for the next client, which wants at least
+    1, all are shuffled and dealt out again; a client that wants more than n takes all n.
     """
     everything = rng.permutation(samples)
     size, starts, client = len(everything), [], 0

@@ -15,11 +15,9 @@ from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import DataError, reason, shown
-from asyncfl_lite.base.plugins import is_ours, on_copies
+from asyncfl_lite.base.registry import is_ours, on_copies
 from asyncfl_lite.base.streams import no_global_draws
-from asyncfl_lite.models.weights import stored
-from asyncfl_lite.tasks.arrays import NOT_SUPPORTED
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import Task, stored
 
 SAMPLES = 2
 INSTEAD = "a generator of your own with a fixed seed"
@@ -43,6 +41,8 @@ def check_classes(task: Task) -> None:
         whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
         of_sequences = task.kinds is not None and type(task).losses is not Task.losses
         if not whole or (labels.ndim != 1 and not of_sequences):
+            from asyncfl_lite.tasks.arrays import NOT_SUPPORTED
+
             found = f"{str(labels.dtype).removeprefix('torch.')} of shape {tuple(labels.shape)}"
             raise DataError(f"{what}: must be one class for each sample, (n,) int64, got {found}; {NOT_SUPPORTED}")
         if labels.ndim == 1 and len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < task.num_classes:
@@ -120,7 +120,6 @@ class _Trial:
             raise self._refused("class_logits", f"a tensor {(len(outputs), *shape)}", rows)
 
     def _call(self, method: str, *given: Any) -> Any:
-        """Call a method of the task as runs do; a warning says if a score of the test set is random."""
         function, of_a_batch = getattr(self.task, method), isinstance(given[0], Tensor)
         try:
             with no_global_draws(

@@ -16,8 +16,8 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from asyncfl_lite.base.style import NEUTRAL, use_style
-from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.partitions import label_counts
+from asyncfl_lite.tasks.splits import balanced
 
 Task = Any
 """A task; its class imports this module."""
@@ -29,12 +29,7 @@ COLUMNS = 5
 
 
 def describe(task: Task, parts: Parts | None = None) -> str:
-    """Describe a task, one fact per line: sizes, shapes, classes, metric, source, licence.
-
-    Args:
-        task: the task.
-        parts: the clients' samples; if given, a line describes them.
-    """
+    """Describe a task, one fact per line: sizes, shapes, classes, metric, source, licence."""
     shape = " × ".join(str(length) for length in task.input_shape)
     kind = str(task.inputs.dtype).removeprefix("torch.")
     low, high = task.samples[0].aminmax()
@@ -59,7 +54,6 @@ def describe(task: Task, parts: Parts | None = None) -> str:
 
 
 def _labels_in_words(task: Task) -> str:
-    """Describe the number of classes, with the names of the first ten."""
     if task.labels.dim() > 1:
         return f"{task.num_classes:,} classes at each position"
     names = ", ".join(list(task.class_names[:10]) + ["…"] * (len(task.class_names) > 10))
@@ -67,14 +61,12 @@ def _labels_in_words(task: Task) -> str:
 
 
 def _spread(sizes: np.ndarray, of: str) -> str:
-    """Describe the number of owners or clients and how many samples they hold."""
     low, high = int(sizes.min()), int(sizes.max())
     each = f"{low:,} samples each" if low == high else f"{low:,} to {high:,} samples, median {int(np.median(sizes)):,}"
     return f"{len(sizes):,} {of} with {each}"
 
 
 def _clients_in_words(task: Task, parts: Parts) -> str:
-    """Describe the number of clients, and how many samples and classes they hold."""
     sizes, counts = np.array([len(part) for part in parts]), label_histogram(task, parts)
     told = _spread(sizes, "clients")
     if counts is None:
@@ -103,7 +95,6 @@ def show(task: Task, parts: Parts | None = None) -> Figure:
     texts, and other inputs as rows of a matrix.
 
     Args:
-        task: the task.
         parts: the clients' samples; None for examples alone.
     """
     use_style()
@@ -120,7 +111,6 @@ def show(task: Task, parts: Parts | None = None) -> Figure:
 
 
 def _draw_examples(task: Task, figure: Figure | SubFigure) -> None:
-    """Draw some training samples, in a way that fits their shape."""
     if not task.inputs.is_floating_point() and task.inputs.dtype != torch.uint8:
         _draw_texts(task, _examples(task, 8), figure.subplots())
     elif task.inputs.dim() == 5:
@@ -132,7 +122,6 @@ def _draw_examples(task: Task, figure: Figure | SubFigure) -> None:
 
 
 def _examples(task: Task, count: int) -> list[int]:
-    """Return the indices of example samples from as many classes as possible, in order of class."""
     own, labels = task.own_places, task.samples[1].cpu().numpy()
     count = min(count, len(own))
     if labels.ndim > 1:
@@ -142,7 +131,6 @@ def _examples(task: Task, count: int) -> list[int]:
 
 
 def _named(task: Task, index: int) -> str:
-    """Return the name of a sample's label; it is empty if the sample has several labels."""
     if task.labels.dim() > 1:
         return ""
     label = int(task.labels[index])
@@ -200,7 +188,6 @@ def _draw_rows(task: Task, indices: list[int], axes: Axes) -> None:
 
 
 def _draw_histogram(task: Task, parts: Parts, axes: Axes) -> None:
-    """Draw the number of samples per client and class (or kind), or in total if samples have neither."""
     counts = label_histogram(task, parts)
     if counts is None:
         axes.bar(range(len(parts)), [len(part) for part in parts], color=NEUTRAL)

@@ -14,27 +14,36 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.base.errors import ConfigError, DataError, needs, reason, unknown_name
-from asyncfl_lite.base.plugins import on_copies
-from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base.errors import ConfigError, DataError, needs, reason, shown, unknown_name
+from asyncfl_lite.base.registry import Registry, Settings, on_copies
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.fast import cross_entropy_gradient, has_gradient
 from asyncfl_lite.models.vectors import batch_sizes
-from asyncfl_lite.tasks.arrays import OWN, check_rows, samples_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from asyncfl_lite.tasks.datasets import Named
+    from asyncfl_lite.tasks.tables import Named
 
 TASKS: Registry[Settings] = Registry("task")
 """Name -> the settings of a task, which load it (:class:`TaskSource`)."""
 
 UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
 """A function ``(count, rng) -> (count, …)`` that draws inputs like the task's own."""
+OWN = "own"
+"""Name of the server's unlabelled inputs that come with users' own data."""
+AUGMENTED = 6
+"""Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
 USUAL_SETS = ("cross", "natural", "synthetic")
 """Names of unlabelled sets that methods use by default on tasks with several kinds."""
+
+
+def stored(values: Tensor | np.ndarray) -> Tensor | np.ndarray:
+    """Return what is in memory of a tensor whose numbers are repeated, as by ``expand``; others as they are."""
+    if not isinstance(values, Tensor) or 0 not in values.stride():
+        return values
+    return values[tuple(slice(0, 1 if stride == 0 else None) for stride in values.stride())]
 
 
 @dataclass(frozen=True)
@@ -152,22 +161,13 @@ class Task:
         >>> result.clients["num_samples"].tolist(), len(result.updates)
         ([10, 10, 10, 10], 6)
         """
-        from asyncfl_lite.tasks.own import fields_of
+        from asyncfl_lite.tasks.tables import check_rows, samples_of
 
         training = samples_of("", inputs, labels)
         testing = samples_of("test_", test_inputs, test_labels, training)
         check_rows("owners", inputs, owners)
-        fields = fields_of(
-            [training],
-            [testing],
-            unlabelled=unlabelled,
-            owners=owners,
-            num_classes=num_classes,
-            class_names=class_names,
-            vocabulary=vocabulary,
-            augment=augment,
-        )
-        return cls(name, **fields)
+        more = {"num_classes": num_classes, "class_names": class_names, "vocabulary": vocabulary, "augment": augment}
+        return cls._of_sets(name, [training], [testing], {"unlabelled": unlabelled, "owners": owners, **more})
 
     @classmethod
     def from_dataset(
@@ -205,12 +205,11 @@ class Task:
         >>> task.input_shape, task.class_names, task.labels.tolist()
         ((2,), ('a', 'b'), [1, 0, 1])
         """
-        from asyncfl_lite.tasks.datasets import read
-        from asyncfl_lite.tasks.own import fields_of
+        from asyncfl_lite.tasks.tables import read
 
         training, columns = read("", train, inputs, labels)
         testing, _ = read("test_", test, inputs, labels, columns)
-        return cls(name, **fields_of([training], [testing], **more))
+        return cls._of_sets(name, [training], [testing], more)
 
     @classmethod
     def from_clients(
@@ -251,11 +250,21 @@ class Task:
         >>> result.clients[["name", "num_samples", "test_samples"]].values.tolist()
         [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
         """
-        from asyncfl_lite.tasks.own import by_client, fields_of
+        from asyncfl_lite.tasks.own import by_client
 
         names, training, testing, owners, test_owners = by_client(clients, test)
-        fields = fields_of(training, testing, owners=owners, **more)
-        return cls(name, **fields, clients=names, test_owners=test_owners)
+        own = {"clients": names, "test_owners": test_owners}
+        return cls._of_sets(name, training, testing, {"owners": owners, **more}, own)
+
+    @classmethod
+    def _of_sets(
+        cls, name: str, training: Any, testing: Any, more: Mapping[str, Any], own: Mapping[str, Any] | None = None
+    ) -> Self:
+        from asyncfl_lite.tasks.own import fields_of
+
+        task = cls(name, **fields_of(training, testing, set_name=OWN, **more), **(own or {}))
+        check_augment(task.augment, task.inputs)
+        return task
 
     def __init_subclass__(cls) -> None:
         # otherwise `dataclass` makes a __repr__ that shows all tensors
@@ -404,7 +413,6 @@ class Task:
         return np.bincount(labels, minlength=self.num_classes), right
 
     def _tested(self, predict: Callable[[Tensor], Tensor], batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield outputs and labels of the test set, batch by batch."""
         sizes = batch_sizes(self.test_inputs, batch_size)
         for inputs, labels in zip(self.test_inputs.split(sizes), self.test_labels.split(sizes), strict=True):
             yield predict(inputs), labels
@@ -432,7 +440,6 @@ class Task:
         raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets of its own, got {name!r}{others}")
 
     def _noise(self, count: int, rng: np.random.Generator) -> Tensor:
-        """Return ``(count, …)`` normal noise with the training inputs' mean and spread, clipped to their range."""
         own, _ = self.samples
         spread, mean = torch.std_mean(own)
         drawn = torch.from_numpy(rng.standard_normal((count, *self.input_shape), dtype=np.float32))
@@ -447,6 +454,34 @@ class Task:
         if self.validation is not None:
             moved["validation"] = tuple(part.to(device) for part in self.validation)
         return type(self)(**{**self.__dict__, **moved})
+
+
+def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
+    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time.
+
+    Raises:
+        DataError: when it cannot be called with ``(inputs, generator)``, returns anything else, or takes random numbers
+            from another source than the generator.
+    """
+    if augment is None:
+        return
+    few, source = inputs[:2].clone(), "the torch.Generator that it is given"
+    try:
+        with no_global_draws(augment, "augment:", source, DataError):
+            generators = (torch.Generator(inputs.device).manual_seed(0) for _ in range(AUGMENTED))
+            given, *others = [augment(few.clone(), generator) for generator in generators]
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"augment: must take (inputs, generator), a batch {tuple(few.shape)} and a torch.Generator; it failed with "
+            f"{type(error).__name__}: {reason(error)}"
+        ) from None
+    if not isinstance(given, Tensor) or given.shape != few.shape or given.dtype != few.dtype:
+        found = f"{tuple(given.shape)} of {given.dtype}" if isinstance(given, Tensor) else shown(given)
+        raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
+    if not all(torch.equal(given.nan_to_num(), other.nan_to_num()) for other in others):
+        raise DataError(f"augment: must give the same when it is called again on the same inputs; draw from {source}")
 
 
 DATA = (Tensor, np.ndarray, str, int, tuple, type(None))

@@ -41,7 +41,6 @@ class Worlds:
         return self.known[world]
 
     def _placed(self, world: int, task: Task) -> TaskInWorld:
-        """Copy a world's training samples to their rows of the shared tensors, and return the world's task."""
         places = np.arange(world * self.size, (world + 1) * self.size)
         own = slice(world * self.size, (world + 1) * self.size)
         self.inputs[own], self.labels[own] = task.inputs, task.labels
@@ -72,7 +71,6 @@ class TaskInWorld(Task):
 
     @property
     def _alone(self) -> TaskInWorld:
-        """The same task without the other worlds' samples."""
         inputs, labels = self.samples
         return replace(self, inputs=inputs, labels=labels, places=None, worlds=None)
 

@@ -20,8 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from asyncfl_lite.base.errors import ConfigError, ResultError, nearest, shown, unknown_name
-from asyncfl_lite.base.plugins import import_own, located
-from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.base.registry import Settings, import_own, located
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.store import Standing, read_record, standing

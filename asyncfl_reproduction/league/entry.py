@@ -13,7 +13,7 @@ from typing import Any
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
 from asyncfl_lite.base.files import text_of
-from asyncfl_lite.base.plugins import import_own
+from asyncfl_lite.base.registry import import_own
 from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
 from asyncfl_reproduction.tuning.studies import Grid
 

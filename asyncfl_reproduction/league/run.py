@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from asyncfl_lite.base.errors import ResultError, SimulationError, needs
-from asyncfl_lite.base.plugins import import_own
+from asyncfl_lite.base.registry import import_own
 from asyncfl_lite.runs.assembly import task_of
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncfl_lite.runs.defaults import PAPERS
+from asyncfl_lite.runs.config import PAPERS
 from asyncfl_reproduction.published import hyperparameters
 
 STEP, FORWARD = 3, 1

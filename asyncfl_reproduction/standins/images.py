@@ -24,7 +24,7 @@ from torch.nn import functional
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import data_file, data_root, reading
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.arrays import balanced, check_labels
+from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images.base import (
     DIGITS,
     DIGITS_LICENCE,
@@ -42,6 +42,7 @@ from asyncfl_lite.tasks.images.base import (
 )
 from asyncfl_lite.tasks.images.files import CIFAR_LICENCE, KRIZHEVSKY, ImageFiles, Other
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize, side_by_side, turns
+from asyncfl_lite.tasks.splits import balanced
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
 

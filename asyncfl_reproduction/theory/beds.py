@@ -21,8 +21,7 @@ from asyncfl_lite.clients.training import LocalTraining, make_optimiser
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.jobs import Job, Outcome
-from asyncfl_lite.simulator.scheduling import SCHEDULING
-from asyncfl_lite.simulator.selection import SameClient
+from asyncfl_lite.simulator.scheduling import SCHEDULING, SameClient
 from asyncfl_lite.simulator.simulation import Simulation
 
 

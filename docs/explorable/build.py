@@ -44,17 +44,24 @@ SHOWN = [
 SHOWN += ["page/knobs.js", "page/evidence.js", "page/burst_pictures.js", "page/method_pictures.js"]
 PAGES = {
     "explore": "Asynchronous federated learning in six steps",
+    "explore_fedecho": "FedEcho: a server that remembers",
     "explore_kuiper": "KUIPER: devices that wait for company",
     "explore_fedadt": "FedADT: a lesson for late models",
     "explore_fedrevive": "FedRevive: learning from made-up images",
 }
 LESSON_OF = {
     "explore": ("00_start_here", "00 · Start here"),
+    "explore_fedecho": ("07_fedecho", "07 · FedEcho"),
     "explore_kuiper": ("05_kuiper", "05 · KUIPER"),
     "explore_fedadt": ("09_fedadt", "09 · FedADT"),
     "explore_fedrevive": ("10_fedrevive", "10 · FedRevive"),
 }
-METHOD_OF = {"explore_kuiper": "KUIPER", "explore_fedadt": "FedADT", "explore_fedrevive": "FedRevive"}
+METHOD_OF = {
+    "explore_fedecho": "FedEcho",
+    "explore_kuiper": "KUIPER",
+    "explore_fedadt": "FedADT",
+    "explore_fedrevive": "FedRevive",
+}
 
 _spec = importlib.util.spec_from_file_location("evidence", HERE / "evidence.py")
 evidence = importlib.util.module_from_spec(_spec)

@@ -48,7 +48,7 @@ def build(source: Path, site: Path, *options: str, lessons: str = "*", rooms: Se
 def main() -> int:
     """Make the site in the folder ``site``, and print how long it took."""
     parser = argparse.ArgumentParser(description="Make site/index.html from the pages, saved notebooks and the code.")
-    parser.add_argument("--repository", default="", help="address of the repository, for the launch buttons")
+    parser.add_argument("--repository", default="", help="address of the repository, for links to its files")
     asked = parser.parse_args()
     begun = time.perf_counter()
     options = ["-D", f"repository={asked.repository}"] if asked.repository else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from importlib.resources import files
@@ -62,6 +63,7 @@ napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 
+html_baseurl = os.environ.get("SITE_ADDRESS", "")  # where the site is published, for the pictures of shared links
 html_theme = "sphinx_book_theme"
 html_title = "asyncfl_lite"
 html_css_files = ["site.css"]

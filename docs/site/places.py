@@ -1,4 +1,4 @@
-"""Additions to Sphinx's pages: the explorables, MathJax, links into the repository, and launch buttons."""
+"""Additions to Sphinx's pages: the explorables, MathJax, and links into the repository."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def launch(app: Sphinx, config: Config) -> None:
-    """Show buttons that open a lesson on another site, if the repository has an address."""
+    """Show a button that leads to the repository, and one that downloads a lesson, if the repository has an address.
+
+    No button opens a lesson on another site: the lessons need this package, which such a site does not have.
+    """
     options = config.html_theme_options
     if config.repository:
         options["repository_url"] = config.repository
         options["use_repository_button"] = True
-        options["launch_buttons"] = {
-            "colab_url": "https://colab.research.google.com",
-            "binderhub_url": "https://mybinder.org",
-            "notebook_interface": "jupyterlab",
-        }
     options["use_download_button"] = bool(config.repository)
 
 

@@ -15,13 +15,12 @@ from sphinx.pycode import ModuleAnalyzer
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.registry import Registry
-from asyncfl_lite.models import MODELS
+from asyncfl_lite.models import INITIALISERS, MODELS
 from asyncfl_lite.plots import title
 from asyncfl_lite.runs.config import class_of_group
-from asyncfl_lite.runs.initial import INITIALISERS
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.faults import Faults
-from asyncfl_lite.simulator.selection import SELECTIONS
+from asyncfl_lite.simulator.scheduling import SELECTIONS
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 

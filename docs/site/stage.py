@@ -12,10 +12,14 @@ from rooms import ROOMS, room_pages
 from settings import settings_page
 from verdicts import verdicts_page
 
+from asyncfl_course.student import TRACK, books
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "notebooks/README.md")
 """Pages in the repository's root, in addition to those in ``docs``."""
+ASKED = {"docs/adding_a_method.md": "How do I add my method?", "docs/findings.md": "Does FedEcho work?"}
+"""Page -> the question under which the search shows it first."""
 CODE = re.compile(r"```python\n(.*?)```", re.S)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
@@ -30,8 +34,7 @@ def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> lis
 
     Files that would stay the same are not written, so that Sphinx leaves their pages alone.
     """
-    notebooks = sorted((ROOT / "notebooks").glob(f"{lessons}.ipynb"))
-    notebooks = [path for path in notebooks if path.stem[0].isdigit()]
+    notebooks = [path for path in books(ROOT) if path.match(f"{lessons}.ipynb")]
     pages = {name: (ROOT / name).read_text() for name in PAGES}
     pages |= {f"docs/{path.name}": path.read_text() for path in (ROOT / "docs").glob("*.md")}
     readme = (ROOT / "README.md").read_text()
@@ -40,6 +43,7 @@ def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> lis
     made |= room_pages(rooms) | {"settings.md": settings_page(), "verdicts.md": verdicts_page()}
     names = {*pages, *made}
     made |= {name: linked(text, Path(name).parent, names) for name, text in pages.items()}
+    made |= {name: f"```{{index}} single: !{asks}\n```\n\n{made[name]}" for name, asks in ASKED.items()}
     for name, text in made.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,12 +69,17 @@ def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
     rows = (found + after).partition("\n\n")[0].splitlines()
     table = "\n".join(row.rsplit("|", 2)[0] + "|" for row in rows)  # without the cells' names
     used = CODE.search(readme)[1]
-    parts = {"LEADS": table, "USE": f"```python\n{used}```", "LESSONS": "\n".join(["notebooks/README", *lessons])}
+    tracks = [name for name in lessons if name.endswith(TRACK)]
+    numbered = [name for name in lessons if name not in tracks]
+    parts = {"LEADS": table, "USE": f"```python\n{used}```", "TRACKS": "\n".join(tracks)}
+    parts["LESSONS"] = "\n".join(["notebooks/README", *numbered])
     parts["ROOMS"] = "\n".join(f"reference/{room}" for room in rooms)
     pages = [f"docs/{path.stem}" for path in sorted((ROOT / "docs").glob("*.md"))]
     parts["MORE"] = "\n".join(name for name in pages if f"\n{name}\n" not in text)
     for name, part in parts.items():
-        assert part.strip() or name == "MORE", f"README.md no longer has what the first page shows as {name}"
+        assert part.strip() or name in ("MORE", "TRACKS"), (
+            f"README.md no longer has what the first page shows as {name}"
+        )
         text = text.replace(f"%{name}%", part)
     return text
 

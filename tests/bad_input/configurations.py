@@ -33,7 +33,7 @@ CONFIGURATIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("concurrency-above-clients", {"concurrency": 51}, ("concurrency: must be at most clients (50), got 51",)),
     ("concurrency-a-word-in-a-burst", {"scheduling": "burst", "concurrency": "x"}, ("concurrency: must be a valid integer", "got 'x'")),
     ("buffer-zero", {"buffer_size": 0}, ("buffer_size: must be greater than or equal to 1, got 0",)),
-    ("buffer-of-a-method-without", {"algorithm": "fedasync", "buffer_size": 3}, ("buffer_size: fedasync has no buffer; must be 1, got 3",)),
+    ("buffer-of-a-method-without", {"algorithm": "fedasync", "buffer_size": 3}, ("buffer_size: FedAsync has no buffer; must be 1, got 3",)),
     ("buffer-that-never-fills", {"scheduling": "burst", "buffer_size": 60}, ("buffer_size: a buffer of 60 can never fill", "must be at most 50")),
     ("buffer-above-a-round", {"algorithm": "fedavg", "buffer_size": 26}, ("buffer_size: a buffer of 26 can never fill with 25 clients",)),
     ("rounds-half", {"rounds": 2.5}, ("rounds: must be a valid integer, got a number with a fractional part, got 2.5",)),

@@ -17,11 +17,11 @@ from torch.nn.utils import prune
 from asyncfl_lite import Config, Run, Task, load_result, run, run_many
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
 from asyncfl_lite.models import MODELS, ModelSpec
+from asyncfl_lite.models.base import INITIALISERS, Initialiser
 from asyncfl_lite.runs.assembly import load_task, schedule, task_of
-from asyncfl_lite.runs.initial import INITIALISERS, Initialiser
 from asyncfl_lite.runs.store import checksum
 from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, UniformDelays
-from asyncfl_lite.simulator.selection import SELECTIONS, Selection
+from asyncfl_lite.simulator.scheduling import SELECTIONS, Selection
 from asyncfl_lite.tasks import TASKS, TaskSource
 from asyncfl_lite.tasks.partitions import PARTITIONS, Partition
 
@@ -448,3 +448,10 @@ def test_an_augmentation_or_a_loss_that_draws_from_elsewhere_is_refused(name):
     for task, line in ((late, "^augment: "), (points(Noisy), "^task: Noisy.losses ")):
         with pytest.raises(DataError, match=f"{line}.*{why}"):
             Run(MLP, task)
+
+
+def test_a_module_that_build_keeps_is_left_alone(own):
+    kept = Net(lambda x, _: x)
+    before = {name: value.clone() for name, value in kept.state_dict().items()}
+    run(own(lambda: kept), task=points(), weights={name: value + 1 for name, value in before.items()})
+    assert all(torch.equal(value, before[name]) for name, value in kept.state_dict().items())

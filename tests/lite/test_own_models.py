@@ -293,7 +293,7 @@ MISTAKES = {
 
 
 def test_a_model_too_large_for_memory_is_said_before_it_is_made(monkeypatch):
-    monkeypatch.setattr("asyncfl_lite.models.probe.free_memory", lambda: 10**9)
+    monkeypatch.setattr("asyncfl_lite.models.base.free_memory", lambda: 10**9)
     config = Config(**SMALL, partition="iid", model_settings={"hidden": [10**9]})
     with pytest.raises(ConfigError, match=r"'mlp' would make a tensor of shape \(1000000000, 8\), 32.0 GB; 1.0 GB of"):
         Run(config, points())

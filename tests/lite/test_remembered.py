@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from asyncfl_lite import Config
-from asyncfl_lite.runs.initial import TeacherChain
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.teacher_chain import TeacherChain
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 1, "local_steps": 1, "partition": "iid"}
 CHAIN = {"initial": "teacher_chain", "initial_settings": {"epochs": 1, "teaching_assistants": 0}}
@@ -45,6 +45,18 @@ def test_what_it_depends_on_makes_another(trainings, other):
     first, second = start(), start(**other)
     assert len(trainings) == 2
     assert "threads" in other or first.shape != second.shape or not torch.equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "other"),
+    [(torch.backends.cpu, "get_cpu_capability", lambda: "other"), (torch, "__version__", "other")],
+    ids=["instructions", "build"],
+)
+def test_another_machine_that_shares_the_cache_makes_another(trainings, monkeypatch, place, name, other):
+    start()
+    monkeypatch.setattr(place, name, other)
+    start()
+    assert len(trainings) == 2
 
 
 def flipped(content, place):

@@ -19,7 +19,8 @@ import pandas as pd
 import pytest
 import torch
 
-from asyncfl_lite import Config, Run, run, run_many
+from asyncfl_lite import Config, run
+from asyncfl_lite.algorithms import ALGORITHMS
 
 OWN = Path(__file__).parents[1] / "same_bits.json"
 TABLE = Path(os.environ.get("SAME_BITS", OWN))
@@ -29,25 +30,7 @@ QUICK = {  # what makes a method's run short
     "fedrevive": {"settings": {"synthesis_only_rounds": 1, "k_synth": 3, "k_kd": 5, "t_gen": 3}},
     "dd_fedrevive": {"settings": {"k_kd": 5}},
 }
-METHODS = [
-    "afl_dw",
-    "ca2fl",
-    "dd_fedrevive",
-    "fadas",
-    "fedac",
-    "fedadam",
-    "fedadt",
-    "fedasmu",
-    "fedasync",
-    "fedavg",
-    "fedavgm",
-    "fedbuff",
-    "fedecho",
-    "fedfa",
-    "fedprox",
-    "fedrevive",
-    "kuiper",
-]
+METHODS = list(ALGORITHMS)
 TROUBLE = {"dropout": 0.1, "crash": 0.2, "partial": 0.2, "duplicate": 0.1, "damage": 0.1, "time_out": 40.0}
 RUNS = {
     **{name: {"algorithm": name, **QUICK.get(name, {})} for name in METHODS},
@@ -94,31 +77,6 @@ def one(name: str) -> dict[str, str]:
     return digest(run(config_of(name)))
 
 
-def three() -> list[dict[str, str]]:
-    """Three runs in lockstep, which must be as each alone."""
-    return [digest(result) for result in run_many([config_of(name) for name in ("fedbuff", "fedecho", "trouble")])]
-
-
-def resumed(name: str, path: Path) -> dict[str, str]:
-    """A run that was cut off, and went on from its checkpoint."""
-
-    class CutOff(Exception):
-        pass
-
-    config = config_of(name).model_copy(update={"checkpoint_every": 2})
-    begun = Run(config, checkpoint=path)
-
-    def cut_off(simulation, arrival):
-        if simulation.algorithm.version == 5:
-            raise CutOff
-
-    begun.simulation.observers.append(cut_off)
-    with pytest.raises(CutOff):
-        begun.finish()
-    assert path.exists()
-    return digest(run(config, checkpoint=path))
-
-
 def by_build(table: dict) -> dict[str, dict[str, dict[str, str]]]:
     """The digests of a table, by build and by run."""
     return {table["build"]: table["runs"], **table.get("others", {})}
@@ -156,17 +114,6 @@ def test_a_table_keeps_other_builds_until_bits_change():
     assert with_runs(two, "here", new) == {"build": "here", "runs": new}
     assert with_runs(two, "there", new) == {"build": "there", "runs": new}
     assert all(set(runs) == set(RUNS) for runs in by_build(json.loads(OWN.read_text())).values())
-
-
-@pytest.mark.parametrize(
-    "name", ["fedbuff", *(pytest.param(n, marks=pytest.mark.long) for n in ("trouble", "coming and going"))]
-)
-def test_a_resumed_run_has_the_bits_of_one_in_one_go(name, tmp_path):
-    assert resumed(name, tmp_path / "run.pt") == one(name)
-
-
-def test_a_run_in_lockstep_has_the_bits_of_one_alone():
-    assert three() == [one(name) for name in ("fedbuff", "fedecho", "trouble")]
 
 
 if __name__ == "__main__":

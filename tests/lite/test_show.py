@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.arrays import balanced
 from asyncfl_lite.tasks.show import describe, label_histogram, show
+from asyncfl_lite.tasks.splits import balanced
 from asyncfl_reproduction.standins.images import Writers
 
 

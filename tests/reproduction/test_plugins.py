@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base import plugins
+from asyncfl_lite.base import registry as registries
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.plugins import import_own, located
+from asyncfl_lite.base.registry import import_own, located
 from asyncfl_lite.cli import main
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_reproduction.grid.cells import expand_grid
@@ -39,7 +39,7 @@ class OwnBuff(FedBuff):
 """
 LAW = """
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.paper_delays import FedAdtLaw
+from asyncfl_lite.simulator.delays import FedAdtLaw
 
 @DELAYS.register("own_law")
 class OwnLaw(FedAdtLaw):
@@ -58,8 +58,8 @@ def forget(folder):
     for name, module in list(sys.modules.items()):
         if Path(getattr(module, "__file__", None) or "/").is_relative_to(folder):
             del sys.modules[name]
-    plugins._installed.clear()
-    plugins._entry_points.cache_clear()
+    registries._installed.clear()
+    registries._entry_points.cache_clear()
 
 
 @pytest.fixture(autouse=True)

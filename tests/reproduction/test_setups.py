@@ -15,8 +15,8 @@ from asyncfl_lite.algorithms.fedadt import PASSES, TEMPERATURE
 from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, PROMPTS, T_EST
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
-from asyncfl_lite.runs.defaults import PAPERS as SETUPS
-from asyncfl_lite.runs.defaults import preset_of
+from asyncfl_lite.runs.config import PAPERS as SETUPS
+from asyncfl_lite.runs.config import preset_of
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.published import hyperparameters
 

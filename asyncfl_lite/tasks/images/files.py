@@ -39,7 +39,7 @@ from asyncfl_lite.base.files import (
     text_of,
 )
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.arrays import balanced, check_labels
+from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import (
     MNIST_LICENCE,
@@ -53,6 +53,7 @@ from asyncfl_lite.tasks.images.base import (
     mnist_images,
     taken,
 )
+from asyncfl_lite.tasks.splits import balanced
 from asyncfl_lite.tasks.task import TASKS, DownloadedSource, Task, UnlabelledSet
 from asyncfl_lite.tasks.worlds import Worlds
 
@@ -63,15 +64,10 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
 
     Args:
         name: the data set's name.
-        folder: the folder of data sets, with ``~`` expanded.
         train: whether to read the training part; if False, read the test part.
-        download: download the data set first if it is missing.
 
     Returns:
         ``(n, C, height, width)`` bytes, ``(n,)`` int64 labels, and the classes' names.
-
-    Raises:
-        DataError: when files are missing or damaged.
     """
     with needs("images", name):
         from torchvision import datasets  # a second and more to import: only when needed
@@ -95,19 +91,16 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
 
 
 def _names(data: Any) -> tuple[str, ...]:
-    """Return class names; MNIST's ``0 - zero`` and so on become just the digit."""
     return tuple(name.split(" - ")[0] for name in data.classes)
 
 
 def _channels_first(images: Tensor) -> Tensor:
-    """Convert torchvision's arrays (grey, channels last or first) to ``(n, C, height, width)`` bytes."""
     if images.dim() == 3:
         return images[:, None]
     return images.permute(0, 3, 1, 2).contiguous() if images.shape[-1] == 3 else images.contiguous()
 
 
 def _labels(data: Any) -> Tensor:
-    """Return the ``(n,)`` int64 labels, which torchvision stores under one of two names."""
     return torch.as_tensor(np.asarray(data.labels if hasattr(data, "labels") else data.targets)).long()
 
 
@@ -116,9 +109,6 @@ def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
 
     torchvision unpacks the files into the same folder; here, they are unpacked in memory, after a check of
     torchvision's checksums.
-
-    Raises:
-        DataError: when a file is damaged.
     """
     with needs("images", "image files"):
         from torchvision.datasets.utils import check_integrity
@@ -142,7 +132,6 @@ Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar
 
 
 def _pool(images: Callable[[], Tensor], side: int, channels: int) -> UnlabelledSet:
-    """Return an unlabelled set that draws from ``images``, which are read on first use."""
     return lambda count, rng: unlabelled.fit(unlabelled.sample(images(), count, rng), side, channels)
 
 
@@ -207,11 +196,7 @@ class ImageFiles(DownloadedSource):
         """Read the requested training and test images, and other fields of the task, such as its classes."""
 
     def load(self) -> Task:
-        """Load the task; if the seed splits the images, they are split as for seed 0.
-
-        Raises:
-            DataError: when files are missing or damaged.
-        """
+        """Load the task; if the seed splits the images, they are split as for seed 0."""
         train, test, more = self.read()
         side = self.side or train[0].shape[-1]
         if side != train[0].shape[-1]:
@@ -248,7 +233,6 @@ class ImageFiles(DownloadedSource):
         }
 
     def _others(self, setting: str, side: int, channels: int) -> UnlabelledSet:
-        """Return the unlabelled set of images that the option ``setting`` names, read on first use."""
         name = getattr(self, setting)
         if name == "photographs":
             return lambda count, rng: unlabelled.fit(unlabelled.photographs(side, count, rng), side, channels)
@@ -387,11 +371,7 @@ Written = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def read_leaf(folder: Path) -> Written:
-    """Read all samples in LEAF's JSON files in ``folder``, in the order of the file names.
-
-    Raises:
-        DataError: when there is no such file, or a file is not LEAF's.
-    """
+    """Read all samples in LEAF's JSON files in ``folder``, in the order of the file names."""
     files = sorted(folder.glob("*.json"))
     if not files:
         raise DataError(f"femnist: looked in {folder} for LEAF's *.json, found none")
@@ -423,12 +403,6 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
 
     Args:
         files: the parquet files; if there are none and ``download`` is True, ``datasets`` downloads the copy.
-        writers: number of writers; see :func:`chosen`.
-        download: whether the copy may be downloaded.
-
-    Raises:
-        DataError: when the copy cannot be read.
-        MissingLibraryError: when ``datasets`` is not installed.
     """
     with needs("text", "femnist: its parquet copy"):
         import datasets
@@ -459,10 +433,6 @@ def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndar
     Args:
         names: ``(n,)`` writers' names.
         among: all writers' names, any number of times each.
-        writers: number of writers; None for all.
-
-    Raises:
-        DataError: when there are fewer writers.
     """
     everyone = np.unique(among)
     if writers is not None and writers > len(everyone):
@@ -506,7 +476,6 @@ class FEMNIST(ImageFiles):
         return data_places(self.folder, "femnist", "FEMNIST") + super().files()
 
     def _parts(self) -> tuple[Written, Written]:
-        """Read the training and test samples of the chosen writers."""
         how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
         try:
             place = data_folder(self.folder, "femnist", "FEMNIST", how=how)
@@ -532,12 +501,10 @@ class FEMNIST(ImageFiles):
         return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))
 
     def _held_out(self, written: Written) -> tuple[Written, Written]:
-        """Hold out a random share of the samples for testing; return the training and the test samples."""
         count = max(1, round(TEST_SHARE * len(written[1])))
         test = np.isin(np.arange(len(written[1])), np.random.default_rng(0).permutation(len(written[1]))[:count])
         return _part(written, ~test), _part(written, test)
 
 
 def _part(written: Written, which: np.ndarray) -> Written:
-    """Return the samples at the given indices, or where the ``(n,)`` bools are true."""
     return tuple(one[which] for one in written)

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.files import shipped
 from asyncfl_lite.tasks.task import UnlabelledSet
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
@@ -49,7 +50,6 @@ def sample(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     Args:
         images: ``(n, C, height, width)`` images.
         count: number of images to draw; may be larger than n.
-        rng: the server's stream.
     """
     return images[torch.from_numpy(turns(len(images), count, rng))]
 
@@ -98,7 +98,6 @@ def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 
 def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
-    """Return ``(count, 1, side, side)`` bool masks, True inside one random rectangle each."""
     size = rng.uniform(0.1, 0.4, (2, count)) * side
     start = rng.uniform(0, 1, (2, count)) * (side - size)
     place = np.arange(side) + 0.5
@@ -111,8 +110,6 @@ def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, p
 
     Args:
         side: number of pixels per side of the returned images.
-        count: number of images.
-        rng: the server's stream.
         finest: number of pixels per side of the raster on which curves are drawn before it is resized.
         points: number of points along a curve.
     """
@@ -136,11 +133,6 @@ def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
     """Draw colour images: a background that fades between two colours, with two to five blots on it.
 
     A blot is an ellipse or a rectangle in its own random colour, turned at random, with a soft edge.
-
-    Args:
-        side: number of pixels per side of an image.
-        count: number of images.
-        rng: the server's stream.
     """
     axis = (np.arange(side) + 0.5) / side * 2 - 1
     down, across = np.meshgrid(axis, axis, indexing="ij")
@@ -164,9 +156,10 @@ def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
 @lru_cache(maxsize=1)
 def _photographs() -> tuple[Tensor, ...]:
     """Return scikit-learn's two photographs, ``(3, 427, 640)`` in [0, 1] each."""
-    from sklearn.datasets import load_sample_images  # takes a second to import: only when needed
+    from PIL import Image
 
-    return tuple(torch.tensor(image).permute(2, 0, 1) / 255.0 for image in load_sample_images().images)
+    paths = (shipped("sklearn", f"datasets/images/{name}.jpg") for name in ("china", "flower"))
+    return tuple(torch.tensor(np.asarray(Image.open(path))).permute(2, 0, 1) / 255.0 for path in paths)
 
 
 def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
@@ -190,9 +183,6 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
 
     They may be images from a generative model, as in FedEcho's synthetic set. Each image is cut to its middle
     square and resized.
-
-    Raises:
-        DataError: when there are no images, or one cannot be read.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -211,7 +201,6 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
 
 
 def _middle_square(image: Tensor) -> Tensor:
-    """Return the largest centred square of a ``(C, height, width)`` image."""
     height, width = image.shape[1:]
     size = min(height, width)
     top, left = (height - size) // 2, (width - size) // 2

@@ -16,6 +16,7 @@ import csv
 import io
 import json
 import lzma
+import math
 import pickle
 import re
 import zlib
@@ -30,8 +31,9 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
 from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
-from asyncfl_lite.tasks.arrays import balanced, check_labels
+from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images.unlabelled import sample
+from asyncfl_lite.tasks.splits import balanced, stratified
 from asyncfl_lite.tasks.task import TASKS, FolderSource, Task
 from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
 from asyncfl_lite.tasks.text.prose import prose, topics
@@ -75,7 +77,6 @@ class MRPC(TextSource):
         return data_places(self.folder, "MRPC", "mrpc")
 
     def _read(self) -> tuple[Labelled, ...]:
-        """Read the pairs for training, validation and testing."""
         try:
             place = data_folder(self.folder, "MRPC", "mrpc", how=MRPC_HOW)
         except DataError:
@@ -90,11 +91,9 @@ def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
 
     GLUE's 408 pairs follow a list that the corpus does not contain, so these are different pairs.
     """
-    from sklearn.model_selection import train_test_split
-
     texts, labels = read_pairs(data_file(place, "msr_paraphrase_train.txt", how=MRPC_HOW))
     test = read_pairs(data_file(place, "msr_paraphrase_test.txt", how=MRPC_HOW))
-    chosen = train_test_split(np.arange(len(labels)), test_size=0.1, stratify=labels, random_state=0)
+    chosen = stratified(labels, math.ceil(0.1 * len(labels)))
     train, validation = (([texts[place] for place in part], [labels[place] for place in part]) for part in chosen)
     return train, validation, test
 
@@ -114,9 +113,6 @@ def read_pairs(path: Path) -> Labelled:
 
     Returns:
         Pairs of sentences and their labels: 1 if both sentences say the same, else 0.
-
-    Raises:
-        DataError: when the file is not in this format; the message says what is wrong.
     """
     texts, labels = list[tuple[str, ...]](), list[int]()
     with reading(path, "UTF-8 text of tab-separated columns"), path.open(encoding="utf-8-sig", newline="") as file:
@@ -189,7 +185,6 @@ class Newsgroups20(TextSource):
         )
 
     def _texts(self, posts: Posts, count: int | None, what: str) -> tuple[list[Text], list[int]]:
-        """Return ``count`` posts and their labels; unwanted parts, and text beyond what models read, are cut."""
         places = balanced(np.array(posts[1]), count, what)
         return [(self._text(posts[0][place]),) for place in places], [posts[1][place] for place in places]
 
@@ -202,7 +197,6 @@ class Newsgroups20(TextSource):
         return data_places(self.folder, *FOLDERS)
 
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
-        """Read the groups' names, and the training and test posts, from the first layout found."""
         try:
             place = data_folder(self.folder, *FOLDERS, how=NEWSGROUPS_HOW)
         except DataError:
@@ -229,7 +223,6 @@ class Newsgroups20(TextSource):
 
 
 def _lines(path: Path, groups: int) -> Posts:
-    """Read one JSON object per line: ``label`` and ``text``, in which tabs may stand for line breaks."""
     texts, labels = [], []
     opened = lzma.open if path.suffix == ".xz" else open
     with reading(path, "UTF-8 text, whole"), opened(path, "rt", encoding="utf-8") as file:
@@ -274,8 +267,6 @@ def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, 
 
 
 class _OnlyPosts(pickle.Unpickler):
-    """Unpickler of texts and numbers that refuses all other classes and functions."""
-
     allowed = re.compile(
         r"sklearn\.utils(\._bunch)?\.Bunch|numpy\.(ndarray|dtype)|numpy\.(_?core)\.multiarray\._reconstruct"
         r"|numpy\.(_?core)\.numeric\._frombuffer|_codecs\.encode"
@@ -344,12 +335,10 @@ def character_task(
     Markov chain in which each character follows the three before it as in the training windows.
 
     Args:
-        name: the task's name in configurations.
         roles: role -> text, of at least five windows each.
         others: texts of roles that are not clients.
         cross: function that returns another text.
         length: number L of characters in a window.
-        about: the task's other fields.
 
     Raises:
         ConfigError: when there are no roles, or one has fewer than five windows.

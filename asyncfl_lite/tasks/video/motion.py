@@ -14,6 +14,7 @@ from torch.nn import functional
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.images.base import WORLDS, Labelled, Parts, Split, digits_images, mnist_images
 from asyncfl_lite.tasks.images.unlabelled import resize, sample, strokes, warped
+from asyncfl_lite.tasks.splits import stratified
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
 
@@ -31,8 +32,6 @@ def moving(images: Tensor, steps: np.ndarray, frames: int, rng: np.random.Genera
     Args:
         images: ``(n, C, side, side)`` images.
         steps: ``(n, 2)`` pixels right and down from one frame to the next; positions are rounded.
-        frames: number T of frames.
-        rng: generator that draws each image's position halfway through the clip.
 
     Returns:
         ``(n, C, T, 2 side, 2 side)`` clips.
@@ -79,7 +78,6 @@ def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     Args:
         clips: ``(n, C, T, side, side)`` clips.
         count: number of clips to return; may be larger than n.
-        rng: the server's stream.
     """
     chosen, side = sample(clips, count, rng), clips.shape[-1]
     sizes = np.ceil(side * rng.uniform(0.6, 1.0, count)).astype(int)
@@ -150,14 +148,12 @@ class MovingDigits(TaskSource):
         return self._task(train, test, parts.unlabelled[0], validation)
 
     def _digits(self) -> tuple[Labelled, Labelled]:
-        """Return the digits that move in the training clips, and those that move in the test clips."""
         images, labels = digits_images()
         for_clients, for_teachers, for_tests = map(torch.from_numpy, _split(labels.numpy()))
         mine = for_clients if self.classes == "federated" else for_teachers
         return (images[mine], labels[mine]), (images[for_tests], labels[for_tests])
 
     def _task(self, train: Labelled, test: Labelled, unlabelled: Tensor, validation: Labelled | None = None) -> Task:
-        """Return the task of these clips; ``unlabelled`` holds the digits of the natural set."""
         mean, std = train[0].mean(), train[0].std()
         kept = ((np.arange(self.frames) + 0.5) * FRAMES / self.frames).astype(int)
 
@@ -189,7 +185,6 @@ class MovingDigits(TaskSource):
         return STRAIGHT if self.classes == "federated" else DIAGONAL
 
     def _clips(self, count: int, digits: Labelled, rng: np.random.Generator) -> Labelled:
-        """Return ``(count, 1, 8, 16, 16)`` clips and their classes, digit × 4 + direction, in random order."""
         images, labels = digits[0], digits[1].numpy()
         ways = np.array(list(self._ways.values()))
         classes = rng.permutation(np.arange(count) % (10 * len(ways)))
@@ -201,8 +196,6 @@ class MovingDigits(TaskSource):
 
 def _split(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the indices of the digits for clients, pre-training and tests: 958, 479 and 360 of them."""
-    from sklearn.model_selection import train_test_split
-
-    rest, tests = train_test_split(np.arange(len(labels)), test_size=360, stratify=labels, random_state=0)
-    clients, teachers = train_test_split(rest, test_size=479, stratify=labels[rest], random_state=0)
-    return clients, teachers, tests
+    rest, tests = stratified(labels, 360)
+    clients, teachers = stratified(labels[rest], 479)
+    return rest[clients], rest[teachers], tests

@@ -80,17 +80,8 @@ def decode_clip(path: Path, frames: int, side: int) -> np.ndarray:
 
     The shorter side is scaled to ``side``. If a video has fewer frames, some of them are repeated.
 
-    Args:
-        path: path of the file.
-        frames: number T of frames.
-        side: side of a frame in pixels.
-
     Returns:
         ``(3, T, side, side)`` uint8 frames; colours are in the order red, green, blue.
-
-    Raises:
-        DataError: when any part of the video cannot be decoded; the message is only the reason, without the path.
-        MissingLibraryError: when PyAV is not installed.
     """
     av = _pyav()
     try:
@@ -125,18 +116,11 @@ def read_clips(clips: Sequence[Clip], videos: Path, cache: Path, name: str, fram
     """Return the clips as tensors, from the cache if they were decoded before.
 
     Args:
-        clips: the clips to read.
         videos: the folder to which their paths are relative.
         cache: the folder of decoded clips. It has an array, and a list of unreadable clips, for each combination of a
             list of clips, their files' sizes, ``frames`` and ``side``. The array's file ends with the digest of both;
             if one of them is damaged, the clips are decoded again.
         name: name of the clips, for the progress bar and the cache's file names.
-        frames: number T of frames in a clip.
-        side: side of a frame in pixels.
-
-    Raises:
-        DataError: when no clip can be read, or the cache cannot be written.
-        MissingLibraryError: when PyAV is not installed.
     """
     sizes = [(videos / clip.path).stat().st_size if (videos / clip.path).is_file() else -1 for clip in clips]
     listed = json.dumps([[clip.path for clip in clips], sizes, frames, side])
@@ -155,7 +139,6 @@ def read_clips(clips: Sequence[Clip], videos: Path, cache: Path, name: str, fram
 
 
 def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
-    """Return whether the clips were decoded before and the cache is complete."""
     try:
         text = notes.read_text(encoding="utf-8")
         sound = np.load(array, mmap_mode="r").shape == shape
@@ -166,7 +149,6 @@ def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
 
 
 def _digest(array: np.ndarray, notes: str) -> bytes:
-    """Return the digest of a file of decoded clips and of the list of unreadable ones."""
     digest = hashlib.sha256(notes.encode())
     digest.update(array.data)
     return digest.digest()
@@ -175,7 +157,6 @@ def _digest(array: np.ndarray, notes: str) -> bytes:
 def _decode_all(
     clips: Sequence[Clip], videos: Path, array: Path, notes: Path, name: str, frames: int, side: int
 ) -> None:
-    """Decode all clips, several at once, into the file ``array``; the file ``notes`` is written last."""
     _pyav()
     part, skipped = array.with_name(f".{array.name}.{secrets.token_hex(8)}.part"), {}
     try:
@@ -215,7 +196,6 @@ def _decoded_or_why(path: Path, frames: int, side: int) -> np.ndarray | str:
 
 
 def _tell(skipped: dict[str, str], videos: Path, notes: Path) -> None:
-    """Warn of clips that are left out, the first ``MOST_WARNINGS`` one by one."""
     for path, why in list(skipped.items())[:MOST_WARNINGS]:
         warnings.warn(f"{videos / path}: skipped, {why}", stacklevel=4)
     if len(skipped) > MOST_WARNINGS:
@@ -229,7 +209,6 @@ def normalised(clips: Tensor) -> Tensor:
 
 
 def _normalised_rows(array: np.ndarray, kept: np.ndarray) -> Tensor:
-    """Return the ``kept`` rows of a file of bytes, normalised a few at a time, so that memory holds them only once."""
     made = torch.empty((len(kept), *array.shape[1:]))
     for first in range(0, len(kept), 64):
         some = torch.from_numpy(array[kept[first : first + 64]])
@@ -266,11 +245,7 @@ class VideoFolder(FolderSource):
 
     @abstractmethod
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Return the classes' names, and the training and test clips of the split files.
-
-        Raises:
-            DataError: when a split file is missing or has another format.
-        """
+        """Return the classes' names, and the training and test clips of the split files."""
 
     def load(self) -> Task:
         """Load the task; the first time, clips are decoded, with a progress bar."""
@@ -408,7 +383,6 @@ def _video_name(row: dict[str, str], path: Path) -> str:
 
 
 def _where(place: Path, kind: str, label: str, video: str) -> str:
-    """Return the path of a video, which may lie in a folder of its class, with or without spaces in the name."""
     for folder in (label, label.replace(" ", "_")):
         if (place / kind / folder).is_dir():
             return f"{kind}/{folder}/{video}"
@@ -429,11 +403,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def class_of(name: str, names: list[str], path: Path) -> int:
-    """Return the index of class ``name`` in ``names``.
-
-    Raises:
-        DataError: when ``name`` is not among ``names``; the message names the file that has it.
-    """
+    """Return the index of class ``name`` in ``names``."""
     if name not in names:
         raise DataError(f"{path}: class {name!r} is not among the {len(names)} that are known")
     return names.index(name)

@@ -10,7 +10,7 @@ function compared([lead, low, high], who, other, apart) {
 }
 function verdict(method, row) {
   const plain = compared(row.plain, method, " plain FedBuff", `${method} from plain FedBuff`), tuned = compared(row.tuned, "it", "", "the two");
-  const said = `${row.setting ? `at ${row.setting}, ` : ""}${plain}; once both are tuned, ${tuned}.`;
+  const said = `${row.setting ? `${row.setting.startsWith("bias") ? "at" : "with the"} ${row.setting}, ` : ""}${plain}; once both are tuned, ${tuned}.`;
   return `${said[0].toUpperCase()}${said.slice(1)}${row.paper ? ` The paper reports ${row.paper}.` : ""}`;
 }
 

@@ -1,4 +1,4 @@
-"""Readers for common forms of data: (input, label) pairs, rows with named columns (Hugging Face), tables (pandas)."""
+"""Reading a user's samples: a table (pandas), rows with named columns (Hugging Face), pairs, or inputs and labels."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from torch import Tensor
 from asyncfl_lite.base.errors import DataError, reason, shown
 from asyncfl_lite.tasks.arrays import (
     EIGHT_BITS,
-    Samples,
-    as_table,
-    check_columns,
+    Labels,
+    array_of,
     depth_of,
-    inputs_of,
     is_picture,
     labels_of,
     listed,
-    numbers_of_columns,
+    private,
     stacked_pictures,
     tensor_of,
 )
 
+COLOURS = (1, 3, 4)
+"""Possible numbers of channels of images."""
 USUAL_LABELS = ("label", "labels", "target", "class")
 """Common names of label columns, which the user need not give."""
 FAILURES = (TypeError, ValueError, RuntimeError, LookupError, AttributeError, OSError)
@@ -48,13 +48,153 @@ class Columns(NamedTuple):
         return [*(self.inputs if isinstance(self.inputs, list) else [self.inputs]), self.labels]
 
 
+class Samples(NamedTuple):
+    """One set of samples of users' own data: the training or the test samples, perhaps those of one client.
+
+    Attributes:
+        prefix: beginning of the set's names in messages, such as ``test_``.
+        inputs: ``(n, …)`` real numbers, or whole numbers that are token ids, perhaps in the user's own memory.
+        labels: the labels.
+        columns: names of the columns of numbers that ``inputs`` were read from, or none.
+        is_fresh: whether nobody else holds the memory of ``inputs``.
+    """
+
+    prefix: str
+    inputs: Tensor
+    labels: Labels
+    columns: tuple[Hashable, ...] = ()
+    is_fresh: bool = False
+
+
+def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = None) -> Samples:
+    """Check one set of samples by itself, whatever its inputs and labels come in.
+
+    ``prefix`` begins the set's names in messages; columns that have names must be those of the set ``like``.
+    """
+    inputs, is_private = private(inputs)
+    tensor, columns = inputs_of(f"{prefix}inputs", inputs, None if like is None else like.columns)
+    answers = labels_of(f"{prefix}labels", labels)
+    check_rows(f"{prefix}labels", inputs, labels)
+    return Samples(prefix, tensor, answers, columns, is_private or bool(columns))
+
+
+def check_rows(name: str, inputs: Any, values: Any) -> None:
+    """Raise an error if pandas' inputs and labels (or owners) name the same rows, but in another order."""
+    rows = [one.index for one in (inputs, values) if hasattr(one, "iloc")]
+    if len(rows) == 2 and not rows[0].equals(rows[1]) and set(rows[0]) == set(rows[1]):
+        raise DataError(
+            f"{name}: must have rows in the order of inputs, whose index has another one; write "
+            f"{name.rpartition(' ')[2]}.loc[inputs.index], or call reset_index(drop=True) of both"
+        )
+
+
+def inputs_of(
+    name: str, values: Any, columns: tuple[Hashable, ...] | None = None
+) -> tuple[Tensor, tuple[Hashable, ...]]:
+    """Check inputs, and return them as a tensor, with the names of their columns if they have some.
+
+    Args:
+        name: name of the inputs in messages.
+        values: ``(n, …)`` inputs: a tensor, an array, a pandas table, or a sequence.
+        columns: names of the columns that a table must have, in any order; None for any.
+
+    Returns:
+        The inputs, perhaps in the user's memory and of the user's type, and the names of their columns.
+
+    Raises:
+        DataError: for inputs that cannot be trained on.
+    """
+    table = as_table(values)
+    if table is not None:
+        found = list(table.columns)
+        wanted = tuple(found) if columns is None else columns
+        check_columns(name, found, wanted, [column for column in found if column not in wanted])
+        return numbers_of_columns(name, table, wanted), wanted
+    check_columns(name, (), columns or (), ())
+    tensor = tensor_of(name, values)
+    if tensor.dim() < 2:
+        raise DataError(f"{name}: must have one sample per row, (n, …), got shape {tuple(tensor.shape)}")
+    shape = tuple(tensor.shape)
+    channels_last = len(shape) == 4 and shape[-1] in COLOURS and shape[1] not in COLOURS
+    what = name.rpartition(" ")[2]
+    as_torch = f"torch.as_tensor({what}){'.permute(0, 3, 1, 2)' * channels_last}"
+    if tensor.dtype == torch.uint8 and len(shape) > 2:
+        told = f"got torch.uint8 of shape {shape}"
+        raise DataError(f"{name}: must be real numbers, or int64 token ids, {told}; write {as_torch} / 255")
+    if tensor.dtype in (torch.uint8, torch.bool) or tensor.is_complex():
+        raise DataError(f"{name}: must be real numbers, or int64 token ids, got {tensor.dtype}; scale them first")
+    if tensor.is_floating_point() and channels_last:
+        raise DataError(f"{name}: images must be (n, channels, height, width), got shape {shape}; write {as_torch}")
+    if tensor.is_floating_point() and tensor.numel():
+        by_column = tensor.dim() == 2 and tensor.dtype == torch.float64
+        span = tensor.aminmax(dim=0) if by_column else tensor.aminmax()
+        _check_range(name, *(one.double().reshape(-1).numpy() for one in span))
+    elif tensor.numel() and tensor.min() < 0:
+        raise DataError(f"{name}: must be real numbers, or token ids from 0, got {int(tensor.min())}")
+    return tensor, ()
+
+
+def _check_range(name: str, low: Any, high: Any) -> None:
+    """Raise an error unless numbers from ``low`` to ``high``, of each column or of all, stay apart as float32."""
+    with np.errstate(over="ignore"):
+        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    if not (np.isfinite(low) & np.isfinite(high)).all():
+        raise DataError(f"{name}: must be finite numbers, got NaN or infinity")
+    far = low.min() if -low.min() > high.max() else high.max()
+    if abs(far) > np.finfo(np.float32).max:
+        raise DataError(f"{name}: must be finite as float32, got {far:.6g}; scale them first")
+    if (same := np.flatnonzero((low < high) & (low.astype(np.float32) == high.astype(np.float32)))).size:
+        span = f"{float(low[same[0]])} to {float(high[same[0]])}"
+        raise DataError(f"{name}: must differ as float32, got {span}, all the same; subtract their mean, or scale them")
+
+
+def check_columns(name: str, found: Sequence[Hashable], wanted: Sequence[Hashable], others: Sequence[Hashable]) -> None:
+    """Raise an error if a set lacks columns of the training set, or has ``others``; their order does not matter."""
+    lacking = [column for column in wanted if column not in found]
+    if lacking or others:
+        has = [f"lacks {column!r}" for column in lacking[:1]] + [f"has {column!r}" for column in others[:1]]
+        told = listed(list(map(str, wanted))) or "none"
+        hint = "" if found and wanted else "; give all as tables, or all as arrays"
+        raise DataError(f"{name}: must have the columns of the training set, {told}, but {' and '.join(has)}{hint}")
+
+
+def as_table(values: Any) -> Any:
+    """Return a pandas table as it is, and tables of other libraries as one; None for what is no table."""
+    if hasattr(values, "to_pandas") and not hasattr(values, "features"):  # Hugging Face's data sets are read by rows
+        values = values.to_pandas()
+    return values if hasattr(values, "iloc") and hasattr(values, "columns") else None
+
+
+def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Tensor:
+    """Return a table's columns of one number per row as ``(n, columns)`` float32, in memory of their own."""
+    whole = torch.empty(0, 0)
+    for index, column in enumerate(columns):
+        values = table[column]
+        if hasattr(values, "columns"):
+            raise DataError(f"{name}: several columns are named {column!r}")
+        numbers = array_of(f"{name}: column {column!r}", values)
+        kind = getattr(values, "dtype", numbers.dtype)
+        if numbers.ndim != 1:
+            raise DataError(f"{name}: column {column!r} must be one number per row, got shape {numbers.shape[1:]}")
+        if numbers.dtype.kind not in "biuf" or hasattr(kind, "categories"):
+            raise DataError(
+                f"{name}: column {column!r} holds no numbers but {kind}; name the columns to take, or write "
+                f"pd.get_dummies(table, columns=[{column!r}])"
+            )
+        if len(numbers):
+            _check_range(f"{name}: column {column!r}", numbers.min(keepdims=True), numbers.max(keepdims=True))
+        if not index:
+            whole = torch.empty(len(numbers), len(columns))
+        whole.numpy()[:, index] = numbers
+    return whole
+
+
 def read(
     prefix: str, data: Any, inputs: Named = None, labels: Hashable | None = None, like: Columns | None = None
 ) -> tuple[Samples, Columns | None]:
     """Read a data set.
 
     Args:
-        prefix: beginning of names in messages, such as ``test_``.
         data: a map-style data set whose items are pairs ``(input, label)`` or mappings, or a pandas table.
         inputs: the columns of inputs; by default, in a table all columns but that of the labels, else the only other
             column.
@@ -158,12 +298,10 @@ def _columns(
 
 
 def _near(given: Hashable, names: Sequence[Hashable]) -> str:
-    """Say which column is written like the given one, but is of another type, such as 2 and '2'."""
     return next((f"; write {name!r}" for name in names if name != given and str(name) == str(given)), "")
 
 
 def _items(where: str, data: Any) -> list[Any]:
-    """Return all items of a map-style data set."""
     try:
         if not len(data):
             raise ValueError("there are none")
@@ -178,7 +316,6 @@ def _no_pairs(where: str, error: Exception) -> DataError:
 
 
 def _of_pairs(prefix: str, data: Any, items: list[Any]) -> Samples:
-    """Read pairs of an input and a label."""
     where = f"{prefix}dataset"
     _check_loader(where, data)
     try:
@@ -220,7 +357,6 @@ def _as_values(data: Any, columns: Columns) -> Any:
 
 
 def _of_rows(prefix: str, data: Any, rows: Any, columns: Columns) -> Samples:
-    """Read rows with named columns."""
     wanted = columns.listed
     try:
         values = [[row[name] for name in wanted] for row in rows]
@@ -234,7 +370,6 @@ def _of_rows(prefix: str, data: Any, rows: Any, columns: Columns) -> Samples:
 
 
 def _of_columns(prefix: str, table: Any, columns: Columns, classes: tuple[str, ...] = ()) -> Samples:
-    """Read columns, which ``table`` gives by their names: cells that are whole inputs, or one number per cell."""
     labels = labels_of(f"{prefix}labels", table[columns.labels], classes)
     name, (first, *others) = f"{prefix}inputs", columns.listed[:-1]
     cells = table[first]
@@ -249,7 +384,6 @@ def _of_columns(prefix: str, table: Any, columns: Columns, classes: tuple[str, .
 
 
 def _stacked(name: str, column: Hashable, values: list[Any]) -> Tensor:
-    """Stack the values of a column, each of them a whole input, into one tensor."""
     if isinstance(values[0], str):
         raise DataError(
             f"{name}: column {column!r} holds words, got {shown(values[0])}; turn them into token ids first, such as "
@@ -271,7 +405,6 @@ def _stacked(name: str, column: Hashable, values: list[Any]) -> Tensor:
 
 
 def _stack(name: str, values: list[Any]) -> Tensor:
-    """Stack values into one tensor, in memory of its own; Pillow images become levels from 0 to 1."""
     if all(map(is_picture, values)):
         return stacked_pictures(name, values)
     tensors = [tensor_of(name, value) for value in values]

@@ -1,14 +1,8 @@
-"""Initialisers: the sources of a run's initial weights.
-
-They are random weights, given weights (a file, a state dict or a module), and KUIPER's chain of teachers.
-"""
+"""KUIPER's chain of teachers, which trains a run's initial weights on the server."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -18,91 +12,10 @@ from torch import Tensor, nn
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.registry import Registry, Settings, nested
-from asyncfl_lite.models.base import ModelSpec, initial_model
+from asyncfl_lite.base.registry import nested
+from asyncfl_lite.models.base import INITIALISERS, Initialiser, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import frozen_parts
-from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights
 from asyncfl_lite.tasks import TASKS, Task, TaskSource
-
-INITIALISERS: Registry[Initialiser] = Registry("initial")
-
-
-class Initialiser(Settings):
-    """A source of initial weights, with its settings."""
-
-    revision: ClassVar[int] = 1
-    """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
-
-    costly: ClassVar[bool] = False
-    """Whether ``build`` trains a model, which is kept for other runs (``remembered`` in ``runs/assembly.py``)."""
-
-    @property
-    def held_out(self) -> float:
-        """Fraction of the training samples that the server needs as its labelled set."""
-        return 0.0
-
-    @abstractmethod
-    def build(
-        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
-    ) -> nn.Module:
-        """Build the initial model.
-
-        Args:
-            spec: the clients' model.
-            task: the task, for shapes, classes and the loss.
-            labelled: inputs and labels that only the server has, or None.
-            seed: seed of the random weights.
-            rng: a random stream for this work alone.
-        """
-
-
-@INITIALISERS.register("random")
-class RandomInitial(Initialiser):
-    """The model's own random weights."""
-
-    def build(
-        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
-    ) -> nn.Module:
-        """Return the model with its random weights."""
-        return initial_model(spec, task.input_spec, seed)
-
-
-@INITIALISERS.register("weights")
-class WeightsInitial(Initialiser):
-    """Weights from a file, or those passed as ``run(config, weights=…)``."""
-
-    file: Path | None = None
-    """Safetensors file, file written by ``torch.save(module.state_dict(), path)``, or folder of a saved result."""
-    leave_out: tuple[str, ...] = Field(())
-    """Prefixes of parameters that keep their random values, such as ``fc.`` for another task's classes."""
-
-    def files(self) -> list[Path]:
-        """Return a list with the path of the weights' file; an empty list if no file is named."""
-        if self.file is None:
-            return []
-        return [self.file / WEIGHTS if self.file.is_dir() else self.file]
-
-    def build(
-        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
-    ) -> nn.Module:
-        """Build the model with the weights from the file.
-
-        Raises:
-            ConfigError: when no file is named, or its weights do not fit the model.
-            DataError: when the file cannot be read.
-        """
-        if self.file is None:
-            raise ConfigError("file: must be given, such as file=run.pt; in Python run(config, weights=…) takes them")
-        return self.filled(initial_model(spec, task.input_spec, seed), read_weights(self.file), str(self.file))
-
-    def filled(self, module: nn.Module, state: Mapping[str, Tensor], where: str) -> nn.Module:
-        """Copy the weights ``state`` into a module, except those that are left out, and return the module.
-
-        Raises:
-            ConfigError: when the weights do not fit the module.
-        """
-        fill(module, state, where, self.leave_out)
-        return module
 
 
 def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
@@ -194,19 +107,7 @@ class TeacherChain(Initialiser):
     def build(
         self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
     ) -> nn.Module:
-        """Train the chain and return its last model.
-
-        Args:
-            spec: the clients' model, the last of the chain.
-            task: the clients' task, for shapes, classes and the loss.
-            labelled: ``(n, …)`` inputs and their labels that only the server has.
-            seed: seed of the random weights of the clients' model, the same as without teachers.
-            rng: a random stream for this work alone: teachers' weights, batches, dropout.
-
-        Raises:
-            ConfigError: when there are no labelled samples, ``spec`` has no larger versions, or the weights learned on
-                another task do not fit this one.
-        """
+        """Train the chain and return its last model; ``seed`` gives the weights with which that model begins."""
         own = self._servers_task(task)
         if self.task is not None:
             labelled = own.samples
@@ -220,19 +121,14 @@ class TeacherChain(Initialiser):
                 module = _fresh(one, own, int(rng.integers(2**31)), inputs)
                 self._train(module, own, labelled, teacher, rng)
                 teacher = _logits(module, inputs)
-            begin = (
-                seed if self.task is None else int(rng.integers(2**31))
-            )  # so that a redrawn last layer really is new
+            # so that a redrawn last layer really is new
+            begin = seed if self.task is None else int(rng.integers(2**31))
             student = _fresh(getattr(last, "whole", last), own, begin, inputs)
             self._train(student, own, labelled, teacher, rng)
         return self._handed_over(student, _fresh(spec, task, seed, inputs))
 
     def _servers_task(self, task: Task) -> Task:
-        """Return the task on which the chain is trained, its own or the clients', on the device of the clients' task.
-
-        Raises:
-            ConfigError: when its inputs have another shape than the clients'.
-        """
+        """Return the task on which the chain is trained, on the device of the clients' task."""
         if self.task is None:
             return task
         own = cast(TaskSource, TASKS.get(self.task)(**self.task_settings)).load()
@@ -243,11 +139,7 @@ class TeacherChain(Initialiser):
         return own.to(task.inputs.device)
 
     def _handed_over(self, student: nn.Module, fresh: nn.Module) -> nn.Module:
-        """Return ``fresh``, a new clients' model, with the student's weights except those that are to be drawn anew.
-
-        Raises:
-            ConfigError: when the two differ in the shape of a layer that is handed over.
-        """
+        """Return ``fresh``, a new clients' model, with the student's weights except those that are to be drawn anew."""
         learned = student.state_dict()
         if self.reinitialise_last:
             anew = _last_linear(fresh)
@@ -260,11 +152,7 @@ class TeacherChain(Initialiser):
         return fresh
 
     def chain(self, spec: ModelSpec) -> list[ModelSpec]:
-        """Return the models in the order of training; the last is ``spec`` itself.
-
-        Raises:
-            ConfigError: when teachers do not fit the model, or none are given and it has no larger versions.
-        """
+        """Return the models in the order of training; the last is ``spec`` itself."""
         larger: Any = getattr(spec, "larger", None)
         if not self.teachers and larger is None:
             raise ConfigError(f"teachers: must be given for {type(spec).__name__}, which has no larger versions")
@@ -307,19 +195,16 @@ class TeacherChain(Initialiser):
 
 
 def _fresh(spec: ModelSpec, task: Task, seed: int, like: Tensor) -> nn.Module:
-    """Build a model with random weights on the device of ``like``."""
     return initial_model(spec, task.input_spec, seed).to(like.device)
 
 
 @torch.no_grad()
 def _logits(module: nn.Module, inputs: Tensor) -> Tensor:
-    """Return the ``(n, …, C)`` logits of a trained model in evaluation mode."""
     module.eval()
     return torch.cat([module(batch) for batch in inputs.split(500)])
 
 
 def _last_linear(module: nn.Module) -> str:
-    """Return the name of the last linear layer, which computes the logits."""
     layers = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
     if not layers:
         raise ConfigError("reinitialise_last: must be False for a model without a linear layer, got True")
