@@ -45,7 +45,7 @@ class Explorable:
             '<div style="display: grid; grid-template-columns: minmax(0, 1fr)">'
             f'<img src="data:image/svg+xml;base64,{drawing}" alt="{words}" style="{place}; background: white">'
             f'<iframe class="explorable" src="{self.up}docs/{self.name}.html" title="Playing by itself: {self.name}" '
-            f'style="{place}; width: 100%; height: {self.height}px"></iframe></div>'
+            f'style="{place}; position: relative; z-index: 1; width: 100%; height: {self.height}px"></iframe></div>'
         )
 
 

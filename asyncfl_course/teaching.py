@@ -1,8 +1,8 @@
 """For teachers: slides, what a class has solved, and whether a student's installation works.
 
-    python -m asyncfl_course.teaching slides            # slides/: pages for 90, 2 × 90 and 6 × 45 minutes, and pictures
-    python -m asyncfl_course.teaching collect FOLDER    # a table of the progress.json files that students handed in
-    python -m asyncfl_course.teaching ready             # can this machine run the lessons?
+python -m asyncfl_course.teaching slides            # slides/: pages for 90, 2 × 90 and 6 × 45 minutes, and pictures
+python -m asyncfl_course.teaching collect FOLDER    # a table of the progress.json files that students handed in
+python -m asyncfl_course.teaching ready             # can this machine run the lessons?
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from asyncfl_course import kept
+from asyncfl_course.exercises import exercises
 
 PLANS = {
     "90": (("1", "2", "7"),),
@@ -28,13 +29,16 @@ PLANS = {
 """Name of a file of slides -> the slots of each session."""
 LIVE = {"1": "explore.html", "7": "explore.html#4", "10": "explore_fedecho.html#4"}
 """Slot -> the page that its second slide plays."""
-STYLE = """html { scroll-snap-type: y mandatory; font-family: system-ui, sans-serif; color: #1f2937; background: white; }
-body { margin: 0; } section { height: 100vh; box-sizing: border-box; padding: 4vh 5vw; scroll-snap-align: start; display: flex;
-  flex-direction: column; gap: 2vh; } h1, h2 { font-size: 5.5vh; margin: 0; } p { font-size: 4vh; margin: 0; }
+STYLE = """html { scroll-snap-type: y mandatory; font-family: system-ui, sans-serif; color: #1f2937; }
+body { margin: 0; } section:not(:has(img, iframe)) { justify-content: center; }
+section { height: 100vh; box-sizing: border-box; padding: 4vh 5vw; scroll-snap-align: start; display: flex;
+  flex-direction: column; gap: 2vh; } h1, h2 { font-size: 5.5vh; margin: 0; } p { font-size: 5vh; margin: 0; }
 img, iframe { flex: 1; min-height: 0; width: 100%; object-fit: contain; border: 0; } small { color: #5b6472; }
 @media print { section { break-after: page; } }"""
-KEYS = """addEventListener("keydown", ({key}) => { const by = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1}[key];
-  if (by) { event.preventDefault(); scrollBy(0, by * innerHeight); } });"""
+KEYS = """addEventListener("keydown", (event) => {
+  const by = {ArrowRight: 1, ArrowDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+  if (by) { event.preventDefault(); scrollBy(0, by * innerHeight); }
+});"""
 
 
 class Slot(NamedTuple):
@@ -78,7 +82,8 @@ def deck(name: str, known: dict[str, Slot]) -> str:
         sections += [section for slot in session for section in _slides(known[slot])]
     body = "\n".join(f"<section>{section}</section>" for section in sections)
     head = f'<meta charset="utf-8"><title>Slides, {name} minutes</title><style>{STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n<script>{KEYS}</script>\n</body>\n</html>\n'
+    begin, end = '<!doctype html>\n<html lang="en">', f"<script>{KEYS}</script>"
+    return f"{begin}\n<head>{head}</head>\n<body>\n{body}\n{end}\n</body>\n</html>\n"
 
 
 def _slides(slot: Slot) -> Iterator[str]:
@@ -86,7 +91,9 @@ def _slides(slot: Slot) -> Iterator[str]:
     yield f'{question}<img src="pictures/{_file(slot)}" alt="{html.escape(slot.words)}">'
     if slot.number in LIVE:
         yield f'{question}<iframe src="../docs/{LIVE[slot.number]}" title="A page to play with"></iframe>'
-    yield f"<h2>Your turn: {slot.exercises}</h2><p>Lesson {slot.lesson}</p>"
+    titles = {id: one.title for id, one in exercises().items()}
+    listed = "".join(f"<p>{id} · {html.escape(titles[id])}</p>" for id in re.findall(r"\d+\.\d+", slot.exercises))
+    yield f"<h2>Your turn</h2>{listed}<p><small>Lesson {slot.lesson}</small></p>"
     yield f"<h2>Discuss with your neighbour</h2><p>{html.escape(slot.discuss)}</p>"
 
 
@@ -125,10 +132,10 @@ def collect(folder: Path) -> str:
         alone = path.stem.replace(Path(kept.NAME).stem, "").strip(" _-.")
         student = alone or path.parent.name
         try:
-            exercises = json.loads(path.read_text(encoding="utf-8"))["exercises"]
-            solved[student] = {id for id, one in exercises.items() if one["state"] == "right"}
-            wrong = sum(one["wrong"] for one in exercises.values())
-            last = max((one.get("solved", "") for one in exercises.values()), default="")
+            answers = json.loads(path.read_text(encoding="utf-8"))["exercises"]
+            solved[student] = {id for id, one in answers.items() if one["state"] == "right"}
+            wrong = sum(one["wrong"] for one in answers.values())
+            last = max((one.get("solved", "") for one in answers.values()), default="")
         except (ValueError, KeyError, TypeError, AttributeError):
             damaged.append(path.name if alone else f"{student}/{path.name}")
             continue
@@ -183,7 +190,10 @@ def ready() -> int:
         try:
             said, mark = attempt(), "✓"
         except Exception as problem:  # whatever is wrong with this machine is what we want to know
-            said, mark = f"{type(problem).__name__}: {str(problem).strip().splitlines()[0] if str(problem) else ''}", "✗"
+            said, mark = (
+                f"{type(problem).__name__}: {str(problem).strip().splitlines()[0] if str(problem) else ''}",
+                "✗",
+            )
             failures += 1
         print(f"{mark} {name:9} {said}", flush=True)
     print("Ready: type make lab." if not failures else "Not ready: send your teacher these lines.")

@@ -37,6 +37,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
 from asyncfl_lite.models.base import ModelSpec, initial_model
 from asyncfl_lite.models.features import check_takes_embeddings, table_of
+from asyncfl_lite.models.given import GivenModel, OwnModel
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
@@ -545,13 +546,13 @@ CHECKS: dict[str, Check] = {
 
 
 @usual_torch()
-def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
+def check_model(model: ModelSpec | OwnModel, task: Task) -> dict[str, str]:
     """Check that a model can be trained on a task; return the reasons why optional abilities are missing, by ability.
 
     It makes the checks that every run makes at its start, and also tests abilities that only some runs need.
 
     Args:
-        model: the model's settings, such as ``MLP(hidden=(16,))``.
+        model: the model's settings, such as ``MLP(hidden=(16,))``, or a module, or a function that returns one.
         task: the task on which it will be trained, such as ``Task.from_tensors(…)``.
 
     Returns:
@@ -575,13 +576,15 @@ def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
     >>> check_model(CNN(norm="batch"), task)["several clients at once"]
     'it keeps running statistics'
     """
-    vectors, (inputs, _) = VectorModel(initial_model(model, task.input_spec, 0)), task.samples
-    draws = check_conduct(type(model).__name__, vectors, inputs, (*task.labels.shape[1:], task.num_classes))
+    spec = model if isinstance(model, ModelSpec) else GivenModel.of(model)
+    vectors, (inputs, _) = VectorModel(initial_model(spec, task.input_spec, 0)), task.samples
+    outputs = (*task.labels.shape[1:], task.num_classes)
+    draws = check_conduct(spec.title, vectors, inputs, outputs, task.vocabulary)
     found = {"minibatches of one sample": "" if takes_one(vectors, inputs) else "it fails on one"}
     if vectors.num_buffers:
         found["several clients at once"] = "it keeps running statistics"
     else:
-        found["several clients at once"] = why_alone(vectors, inputs, draws) if model.vectorises else "it says so"
+        found["several clients at once"] = why_alone(vectors, inputs, draws) if spec.vectorises else "it says so"
     if task.vocabulary is not None:
         x, _ = vectors.flatten()
         found["made-up text"] = ""

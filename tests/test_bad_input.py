@@ -156,6 +156,7 @@ RESULTS = [
     ("a-digest-less", changed(files={}), "missing", ("result.json: has no digest of curve.csv",)),
     ("odd-meaning", changed(meaning=3), "missing", ("result.json: meaning must be a mapping",)),
     ("accuracy-edited", edited('"final_accuracy": [0-9.]+', '"final_accuracy": 0.99'), "missing", ("result.json: changed since it was written; run the cell again",)),
+    ("undigested", edited('"digest": "[^"]*"', '"old": ""'), "missing", ("result.json: changed since it was written",)),
     ("other-code", changed(config={"tasks": "x"}), "changed", ("result.json: its configuration needs other code; a module of your own must be imported first (setting: 'tasks' is not known",)),
     ("table-cut-off", cut("curve.csv"), "missing", ("curve.csv: cut off or changed since it was written",)),
     ("table-changed", lambda f: (f / "updates.csv").write_text("client\n1\n"), "missing", ("updates.csv: cut off or changed",)),

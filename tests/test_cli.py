@@ -330,3 +330,9 @@ def test_options_are_taken_with_dashes_and_underscores():
     for command, option in (("grid", "--paper"), ("report", "--tier"), ("record", "--results")):
         file = ["x_y.yaml"] * (command == "grid")
         assert options(command, *file, option, "a_b")[option[2:]] == "a_b"
+
+
+@pytest.mark.parametrize("seeds", [["1", "1"], ["0-2", "2"], ["0,00,1"], ["1", "1.0"]])
+def test_a_seed_that_is_given_twice_is_refused(seeds, capsys):
+    assert main(["run", *(part for seed in seeds for part in ("--seed", seed))]) == 2
+    assert capsys.readouterr().err.startswith("asyncfl-lite: seed: must be given once each, got ")

@@ -111,6 +111,22 @@ def in_the_reading_order() -> list[Path]:
     return [next(path for path in (PACKAGE / name, ROOT / name) if path.is_file()) for name in names]
 
 
+def test_help_and_running_list_the_tiers_that_there_are():
+    """Each tier is a file of cells that names itself; other files of cells are parts of these."""
+    help_ = re.search(r"TIER=([\w|]+)", (ROOT / "Makefile").read_text())[1].split("|")
+    page = (ROOT / "docs/running.md").read_text()
+    table = re.findall(r"^\| `(\w+)` \|", page.partition("| tier |")[2].partition("\n\n")[0], re.M)
+    row = re.findall(
+        r"`(\w+)`", re.search(r"^\| `TIER=smoke` \|(.*?)Each tier", page, re.M)[1].replace("(if you give none)", "")
+    )
+    files = {
+        p.stem
+        for p in (ROOT / "asyncfl_reproduction/cells").glob("*.yaml")
+        if re.search(r"^tier:", p.read_text(), re.M)
+    }
+    assert help_ == table == row and set(help_) == files
+
+
 def test_the_reading_order_is_short_and_goes_through_all_rooms():
     """It names each file once, from the clock to a run."""
     files = in_the_reading_order()

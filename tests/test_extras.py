@@ -114,7 +114,9 @@ def forked(forks: subprocess.Popen, folder: Path, extra: str) -> subprocess.Comp
     return subprocess.CompletedProcess([], code, *((folder / name).read_text() for name in ("stdout", "stderr")))
 
 
-@pytest.mark.parametrize("extra", EXAMPLES)
+@pytest.mark.parametrize(
+    "extra", [pytest.param(extra, marks=[pytest.mark.long] * (extra not in ("", "grid", "dask"))) for extra in EXAMPLES]
+)
 def test_an_extra_is_enough_for_its_example_and_every_run_is_kept(extra, forks, tmp_path):
     lines = EXAMPLES[extra] + (LACKING if not extra else [])
     (tmp_path / "few.py").write_text(MANY.format(lines=lines, more=MORE.get(extra, "")))

@@ -55,7 +55,6 @@ KEYS = st.one_of(st.sampled_from(WORDS), st.text(max_size=8), st.integers(), st.
 ANYTHING = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
 )
-INDICATORS = st.text(st.sampled_from("[]{}:,-?&*!|>%@'\"#<a1 \n\t\x00é"), max_size=40)
 
 
 def places(content: Any, so_far: tuple = ()) -> list[tuple]:
@@ -105,14 +104,6 @@ def read_grid(folder: Path, tier: str, paper: str) -> None:
 def test_any_structure_as_a_grid(content, as_tier, tmp_path):
     text = yaml.dump(content, allow_unicode=True)
     read_grid(tmp_path, text if as_tier else yaml.dump(TIER), yaml.dump(PAPER) if as_tier else text)
-
-
-@settings(max_examples=40, **BOUNDED)
-@given(place=st.integers(0, 10**4), inserted=INDICATORS, removed=st.integers(0, 20))
-def test_a_sound_files_text_with_changes(place, inserted, removed, tmp_path):
-    text = yaml.dump(PAPER, sort_keys=False)
-    place %= len(text)
-    read_grid(tmp_path, yaml.dump(TIER), text[:place] + inserted + text[place + removed :])
 
 
 CONFIG = Config(algorithm="fedecho").as_dict()

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from asyncfl_lite.base.errors import ConfigError, MissingLibraryError, needs
-from asyncfl_lite.cli import main
 from asyncfl_reproduction import home
 from asyncfl_reproduction.places import tier_file
 
@@ -35,24 +33,6 @@ def test_a_tier_is_found_from_any_folder_and_one_s_own_comes_first(tmp_path, mon
     assert tier_file("mine.yaml") == Path("mine.yaml")
     Path("smoke").mkdir()  # a folder of that name is no file of cells
     assert tier_file("smoke") == own
-
-
-def test_an_unknown_tier_is_one_line_that_names_the_tiers_and_no_paper(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="^tier: 'smok' is not known; did you mean 'smoke'"):
-        tier_file("smok")
-    for command in (["grid", "smok"], ["report", "--tier", "smok"], ["record", "--tier", "smok"]):
-        assert main(command) == 2
-        told = capsys.readouterr().err
-        assert told.count("\n") == 1 and "Allowed: exact, headline, laptop, league, paper, real, smoke" in told
-
-
-def test_a_missing_library_is_one_line_that_names_the_extra():
-    line = r"^bert: needs trans_formers; pip install 'asyncfl-lite\[text\]'$"
-    with pytest.raises(MissingLibraryError, match=line), needs("text", "bert"):
-        import trans_formers.models  # noqa: F401
-    with needs("text", "json"):
-        import json  # noqa: F401
 
 
 # --- the wheel -----------------------------------------------------------------------------------

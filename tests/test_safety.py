@@ -83,14 +83,6 @@ def test_the_search_finds(code):
     assert dangers(code)
 
 
-@pytest.mark.parametrize(
-    "code", ["torch.load(p, weights_only=True)", "np.load(p)", "np.load(p, allow_pickle=False)", "yaml.safe_load(t)",
-             "model.eval()", "json.load(f)", "re.compile(x)"],
-)  # fmt: skip
-def test_the_search_lets_pass(code):
-    assert not dangers(code)
-
-
 def test_the_lab_binds_to_loopback_and_keeps_its_token():
     recipe = subprocess.run(["make", "-n", "lab"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     (command,) = [line for line in recipe.splitlines() if "jupyter lab" in line]

@@ -136,9 +136,6 @@ COURSE = (
 )
 """The parts of the course; minutes are those stated in each lesson."""
 
-CHOSEN = ("05", "09", "10", "11", "12", "13", "14", "19")
-"""Numbers of the optional lessons, chosen for their method, data or proofs, or as a project; the rest is the core."""
-
 PATHS = (
     Path(
         "H",

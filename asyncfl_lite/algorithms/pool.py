@@ -20,9 +20,6 @@ def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Te
 
     Args:
         spec: shape and kind of the task's inputs.
-        count: number of inputs.
-        rng: the server's random stream.
-        like: a tensor with the model's dtype and device.
 
     Returns:
         Values of the dtype of ``like``, or int64 tokens.
@@ -128,7 +125,6 @@ class Pool:
         Args:
             proportions: ``(K, C)`` the teachers' class proportions.
             count: number of inputs for each teacher, drawn with replacement.
-            rng: the server's random stream.
 
         Returns:
             ``(K, count)`` int64 indices in the pool.

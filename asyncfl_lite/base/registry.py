@@ -272,8 +272,14 @@ _installed: list[str] = []
 
 
 def is_ours(thing: object) -> bool:
-    """Return whether a class, a function, or an object's class belongs to this package, and not to a user's code."""
-    return str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+    """Return whether a class, a function, or an object's class belongs to this package, and not to a user's code.
+
+    A class of this package that holds a user's code says ``of_user = True``.
+    """
+    return (
+        not getattr(thing, "of_user", False)
+        and str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
+    )
 
 
 def on_copies(function: Callable[..., T]) -> Callable[..., T]:

@@ -115,7 +115,7 @@ class Trainer:
             seeds = stream(self.seed, "dropout", job.client, job.number).integers(2**63, size=2)
             draws = Generators.seeded(seeds.tolist(), self.data.inputs.device)
         counted, midway = max(0, len(indices) - a_pass), int(training.midway * len(indices))
-        return Work(job, indices, counted, midway, training.lr_at(job.start_version), generator, draws)
+        return Work(job, indices, counted, midway, training.lr_at(job.start_version, job.number), generator, draws)
 
     def outcome(
         self,
@@ -208,5 +208,6 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
         # a copy is aligned in memory like any vector; sums over a matrix's row may differ in the last bit
         all_of_them = cohort.gradients if own.training.means_gradients else None
         gradients = None if all_of_them is None else all_of_them[row].clone()
-        outcomes.append(own.outcome(work, deltas[row].clone(), sums[row].tolist(), cohort.buffers, gradients))
+        delta = deltas[row].clone() if len(jobs) > 1 else deltas[0]
+        outcomes.append(own.outcome(work, delta, sums[row].tolist(), cohort.buffers, gradients))
     return outcomes

@@ -55,19 +55,34 @@ class ModelSpec(Settings):
 
     vectorises: ClassVar[bool] = True
     """Whether several clients' models can be trained in one computation (``torch.func.vmap``)."""
-    takes: ClassVar[Literal["numbers", "images", "clips", "tokens"]] = "numbers"
+    takes: ClassVar[Literal["numbers", "images", "clips", "tokens", "anything"]] = "numbers"
     """Kind of inputs: real numbers of any shape, images ``(channels, height, width)``, video (the same, with frames as
-    the second axis), or ``(length,)`` token ids."""
+    the second axis), ``(length,)`` token ids, or any of these."""
 
-    @abstractmethod
+    @property
+    def title(self) -> str:
+        """The model's name in messages."""
+        return MODELS.name_of(type(self))
+
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build a module that maps ``(n, *input_shape)`` inputs to ``(n, num_classes)`` logits.
 
-        Its weights come from torch's global generator, which :func:`initial_model` seeds.
+        Its weights come from torch's global generator, which :func:`initial_model` seeds. A model defines this method
+        or :meth:`build_for`.
         """
+        return self.build_for(InputSpec(tuple(input_shape), num_classes))
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Build a module for a task's inputs; text models take the vocabulary from the task."""
+        """Build a module for a task's inputs; text models take the vocabulary from the task.
+
+        Raises:
+            ConfigError: when the model defines neither method.
+        """
+        if type(self).build is ModelSpec.build:
+            raise ConfigError(
+                f"model: {self.title!r} must define build(input_shape, num_classes) or build_for(inputs), which return "
+                "a torch.nn.Module"
+            )
         return self.build(inputs.shape, inputs.num_classes)
 
 
@@ -77,19 +92,22 @@ AXES = {"images": 3, "clips": 4, "tokens": 1}
 
 def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
     """Raise an error, which names both, if a model does not accept a task's inputs."""
-    if not _fits(type(spec), inputs):
-        name = MODELS.name_of(type(spec))
+    if spec.takes != "anything" and not _fits(type(spec), inputs):
         given = f"{'numbers' if inputs.vocabulary is None else 'token ids'} of shape {inputs.shape}"
         fitting = [other for other in MODELS if _fits(MODELS.get(other), inputs)]
         raise ConfigError(
-            f"model: {name!r} takes {spec.takes}, but the task's inputs are {given}; "
+            f"model: {spec.title!r} takes {spec.takes}, but the task's inputs are {given}; "
             f"models that take them: {', '.join(fitting) or 'none'}"
         )
 
 
 def _fits(kind: type[ModelSpec], inputs: InputSpec) -> bool:
     tokens = inputs.vocabulary is not None
-    return tokens == (kind.takes == "tokens") and len(inputs.shape) == AXES.get(kind.takes, len(inputs.shape))
+    return (
+        kind.takes != "anything"
+        and tokens == (kind.takes == "tokens")
+        and len(inputs.shape) == AXES.get(kind.takes, len(inputs.shape))
+    )
 
 
 LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -186,7 +204,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
             large for this machine's memory.
     """
     check_fit(spec, inputs)
-    name = MODELS.name_of(type(spec))
+    name = spec.title
     with (
         no_global_draws(spec, f"model: build() of {name!r}", "torch's, which follow the run's seed while it builds"),
         seeded(seed),

@@ -119,7 +119,6 @@ def outputs_and_statistics(
     The model is in evaluation mode.
 
     Args:
-        model: the model.
         x: the model's ``(d,)`` parameters.
         inputs: a batch of ``(n, …)`` inputs.
         buffers: the model's ``(b,)`` running statistics.
@@ -176,7 +175,6 @@ def feature_statistics(
     over the samples, batch by batch.
 
     Args:
-        model: the model.
         x: the model's ``(d,)`` trained parameters.
         inputs: ``(n, …)`` the client's samples.
         buffers: the model's ``(b,)`` running statistics after training; needed with BatchNorm.

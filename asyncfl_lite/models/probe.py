@@ -24,7 +24,9 @@ SAMPLES = 2
 DEPENDS = "a sample's output depends on the rest of its minibatch"
 
 
-def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: tuple[int, ...]) -> bool:
+def check_conduct(
+    name: str, model: VectorModel, inputs: Tensor, output_shape: tuple[int, ...], vocabulary: int | None = None
+) -> bool:
     """Check a model in evaluation and in training mode, and restore all random generators afterwards.
 
     Args:
@@ -32,6 +34,7 @@ def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: t
         model: the model to check.
         inputs: ``(n, …)`` samples of the task; the first two are used.
         output_shape: the shape of one sample's outputs.
+        vocabulary: number of the task's tokens, the last of which is tried, too; None for other inputs.
 
     Returns:
         Whether it draws random numbers in training, as dropout does.
@@ -44,8 +47,11 @@ def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: t
         if parameter.requires_grad and parameter.dtype != torch.float32:
             kind = str(parameter.dtype).removeprefix("torch.")
             raise ConfigError(f"model: parameters of {name!r} must be float32, {place} is {kind}; write module.float()")
+    first = _first(inputs)
+    if vocabulary is not None:
+        first[-1, -1] = vocabulary - 1
     with untouched_generators():
-        tried = _Tried(name, model, *model.flatten(), _first(inputs))
+        tried = _Tried(name, model, *model.flatten(), first, vocabulary)
         tried.check_in_use(output_shape)
         return tried.check_in_training()
 
@@ -58,7 +64,6 @@ def takes_one(model: VectorModel, inputs: Tensor, train: bool = True) -> bool:
     """Return whether a model takes a minibatch of one sample, by trying the first of ``(n, …)`` inputs.
 
     Args:
-        model: the model.
         inputs: samples of the task.
         train: whether it is tried in training mode.
     """
@@ -92,6 +97,7 @@ class _Tried:
     x: Tensor
     buffers: Tensor
     inputs: Tensor
+    vocabulary: int | None = None
     states: GlobalStates = field(init=False, default_factory=GlobalStates.now)
     outputs: Tensor = field(init=False)
 
@@ -135,7 +141,12 @@ class _Tried:
             self.states = GlobalStates.now()
         except Exception as error:
             shape, how = tuple(self.inputs.shape), "in training" if train else "in evaluation mode"
-            self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)})", error)
+            hint = ""
+            if self.vocabulary is not None and "index" in str(error).lower():
+                hint = (
+                    f"; it must take all {self.vocabulary} tokens of the task, inputs.vocabulary in build_for(inputs)"
+                )
+            self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)}){hint}", error)
         if inputs._version != written or not torch.equal(inputs, self.inputs):
             self.model.overwrites = True
         from_torch, from_others = not all(map(torch.equal, seeds, moved)), before.drawn(self.states) != ""

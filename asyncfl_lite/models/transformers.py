@@ -98,11 +98,7 @@ PACKAGED = {
 
 
 def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
-    """Return a checkpoint's name or folder for `transformers`, and the options to load it with.
-
-    Raises:
-        MissingLibraryError: for a packaged checkpoint whose package is not installed.
-    """
+    """Return a checkpoint's name or folder for `transformers`, and the options to load it with."""
     if name not in PACKAGED:
         return name, {}
     modules, folder, options = PACKAGED[name]
@@ -119,12 +115,6 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
     Args:
         loader: a class of `transformers`.
         name: the checkpoint's name or folder.
-        download: fetch the checkpoint if it is not on this machine.
-        options: further options for the loader.
-
-    Raises:
-        DataError: when the checkpoint is not available.
-        MissingLibraryError: for a packaged checkpoint whose package is not installed.
     """
     place, its_own = checkpoint_place(name)
     try:
@@ -150,9 +140,6 @@ def only_last_layers(network: PreTrainedModel, count: int) -> nn.Module:
     """Freeze all but the last ``count`` layers of a `transformers` network, in place.
 
     The parts before these layers, above all the embeddings, and the parts after them are neither trained nor sent.
-
-    Raises:
-        ConfigError: when it has fewer layers.
     """
     layers = max((part for part in network.modules() if isinstance(part, nn.ModuleList)), key=len)
     if count > len(layers):
@@ -255,12 +242,7 @@ class TransformerSpec(TokenModel):
         return self.build_for(InputSpec(input_shape, num_classes, vocabulary=self.vocabulary))
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Build the module for a task's texts.
-
-        Raises:
-            ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
-            DataError: when the checkpoint is not available.
-        """
+        """Build the module for a task's texts."""
         (length,) = inputs.shape
         vocabulary = inputs.vocabulary or self.vocabulary
         if self.checkpoint is None:
@@ -295,11 +277,7 @@ class TransformerSpec(TokenModel):
         return self.model_copy(update={"trained_layers": None})
 
     def larger(self, scale: float) -> TransformerSpec:
-        """Return a larger version with ``scale`` times as many layers, to teach this one.
-
-        Raises:
-            ConfigError: for a checkpoint.
-        """
+        """Return a larger version with ``scale`` times as many layers, to teach this one."""
         if self.checkpoint is not None:
             raise ConfigError("checkpoint: a pretrained model has no larger relatives; name the teachers")
         return self.whole.model_copy(update={"layers": round(scale * self.layers)})
@@ -406,13 +384,7 @@ class CausalLM(TransformerSpec):
         return self
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Build the module for a task's sequences.
-
-        Raises:
-            ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
-            DataError: when the checkpoint is not available.
-            MissingLibraryError: for LoRA without `peft`.
-        """
+        """Build the module for a task's sequences."""
         (length,) = inputs.shape
         vocabulary = inputs.vocabulary or self.vocabulary
         network = self._network(vocabulary, length)

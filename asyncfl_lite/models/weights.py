@@ -181,6 +181,22 @@ class WeightsInitial(Initialiser):
         return module
 
 
+def digest_of(values: Mapping[str, Tensor | np.ndarray], about: str = "") -> str:
+    """Return 16 hexadecimal digits that identify tensors and arrays by names, shapes, types and values, and a text."""
+    digest = hashlib.sha256(about.encode())
+    for name, value in values.items():
+        digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
+        digest.update(content_of(value))
+    return digest.hexdigest()[:16]
+
+
+def content_of(values: Tensor | np.ndarray) -> memoryview | bytes:
+    """Return the content of a tensor or array of any type, in a form that can be hashed."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()
+
+
 def _some(names: Sequence[object]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(str, names[:SHOWN])) + more

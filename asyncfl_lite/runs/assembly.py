@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -41,6 +41,9 @@ from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 from asyncfl_lite.tasks.task import check_augment
 
+if TYPE_CHECKING:
+    from asyncfl_lite.models.given import OwnModel
+
 Labelled = tuple[Tensor, Tensor] | None
 """The inputs and labels that a server keeps, or None."""
 COHORT_UP_TO_FLOP = 1_000_000
@@ -48,13 +51,19 @@ COHORT_UP_TO_FLOP = 1_000_000
 a larger model keeps a core busy by itself."""
 
 
-def as_config(given: Config | Mapping[str, Any]) -> Config:
-    """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`."""
+def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
+    """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
     if isinstance(given, Config):
-        return given if given.checked else given.model_copy(update={"seed": given.seed})
-    if not isinstance(given, Mapping):
+        config = given if given.checked else given.model_copy(update={"seed": given.seed})
+    elif isinstance(given, Mapping):
+        config = Config.from_mapping(dict(given))
+    else:
         raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
-    return Config.from_mapping(dict(given))
+    if model is None:
+        return config
+    from asyncfl_lite.models.given import GivenModel
+
+    return config.model_copy(update={"model": "given", "model_settings": GivenModel.of(model)})
 
 
 def load_task(source: TaskSource) -> Task:
@@ -162,7 +171,7 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
     case = (*kind, config.vectorize, config.device, len(single) > 0)
     if ours and case in _WITHOUT_FAULT:
         return Fitted(model, *_WITHOUT_FAULT[case])
-    draws = check_conduct(config.model, model, task.samples[0], outputs)
+    draws = check_conduct(config.model_settings.title, model, task.samples[0], outputs, task.vocabulary)
     x, buffers = model.flatten()
     check_scoring(task, lambda inputs: model.outputs(x, inputs, buffers))
     check_augment(task.augment, task.samples[0])
@@ -182,14 +191,14 @@ def _steady_on_one(config: Config, task: Task, model: VectorModel, client: int) 
     """Prepare the model for minibatches of one sample; return whether BatchNorm goes by running statistics there."""
     if takes_one(model, task.samples[0]):
         return False
-    which = f"a minibatch of one sample, such as client {client}'s last"
+    name, which = config.model_settings.title, f"a minibatch of one sample, such as client {client}'s last"
     model.steady_on_one()
     if not takes_one(model, task.samples[0]):
         raise ConfigError(
-            f"model: {config.model!r} cannot be trained on {which}; take a normalisation that keeps running statistics "
+            f"model: {name!r} cannot be trained on {which}; take a normalisation that keeps running statistics "
             "or goes by single samples, such as GroupNorm"
         )
-    _say(f"model: {config.model!r} cannot normalise {which}; BatchNorm goes by its running statistics there")
+    _say(f"model: {name!r} cannot normalise {which}; BatchNorm goes by its running statistics there")
     return True
 
 
@@ -204,11 +213,11 @@ def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool
         return False
     if config.vectorize == "auto" and forward_flop(model, task.input_spec) > COHORT_UP_TO_FLOP:
         return False
-    alone = why_alone(model, task.samples[0], draws)
+    alone, name = why_alone(model, task.samples[0], draws), config.model_settings.title
     if alone and config.vectorize == "on":
-        raise ConfigError(f"vectorize: {config.model!r} trains one by one ({alone}), got 'on'")
+        raise ConfigError(f"vectorize: {name!r} trains one by one ({alone}), got 'on'")
     if alone:
-        _say(f"model: {config.model!r} is trained one by one, as several cannot be computed together ({alone})")
+        _say(f"model: {name!r} is trained one by one, as several cannot be computed together ({alone})")
     return not alone
 
 
@@ -290,7 +299,8 @@ def start_method(
     """Give a method the first weights, and the context from which its server asks for data and computations."""
     x0, buffers = model.flatten()
     if not torch.isfinite(x0).all():
-        raise ConfigError(f"initial: the first weights of {config.model!r} are not finite (NaN or infinity)")
+        name = config.model_settings.title
+        raise ConfigError(f"initial: the first weights of {name!r} are not finite (NaN or infinity)")
     context = ServerContext(
         model=model,
         num_clients=config.clients,

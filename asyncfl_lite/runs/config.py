@@ -160,6 +160,12 @@ class Config(Settings):
     client_lr_decay: float = Field(
         default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
     )
+    client_momentum: float = Field(default=0.0, ge=0, lt=1, description="momentum of the clients' SGD")
+    client_nesterov: bool = Field(default=False, description="whether the clients' momentum is Nesterov's")
+    client_lr_schedule: Literal["constant", "cosine", "step"] = Field(
+        default="constant", description="learning rate over a client's jobs: cosine to 0, step to a tenth each time"
+    )
+    client_lr_period: int = Field(default=1, ge=1, description="number of a client's jobs in which its rate falls so")
     weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
     server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
     server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
@@ -260,6 +266,10 @@ class Config(Settings):
                 f"buffer_size: a buffer of {self.buffer_size} can never fill with {self.concurrency} clients "
                 f"at a time under scheduling {self.scheduling!r}; must be at most {self.concurrency}"
             )
+        if self.client_momentum and self.client_optimizer != "sgd":
+            raise ValueError(f"client_momentum: needs client_optimizer 'sgd', got {self.client_optimizer!r}")
+        if self.client_nesterov and not self.client_momentum:
+            raise ValueError("client_nesterov: needs a client_momentum above 0, got 0")
         if not method.uses_server_lr and self.server_lr != 1.0:
             raise ValueError(f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}")
         if registries()["selection"].get(self.selection).needs_rounds and self.scheduling != "rounds":
@@ -292,6 +302,39 @@ class Config(Settings):
     def __eq__(self, other: object) -> bool:
         """Return whether all settings are equal; the name of the user's own data is not compared."""
         return isinstance(other, Config) and self.__dict__ == other.__dict__
+
+    def replace(self, **changes: Any) -> Config:
+        """Return the configuration that you would have written with these changes.
+
+        Values that are not changed stay if they differ from the defaults of the task and the method. The others are
+        filled in again, so a new task or method comes with its own defaults. A setting that excludes another one, such
+        as ``local_steps``, takes its place. In a group, such as ``delay_settings``, options that are not named stay.
+
+        Args:
+            changes: settings, as for :class:`Config`.
+
+        Raises:
+            ConfigError: when a new value is invalid, or does not go with the others.
+
+        >>> from asyncfl_lite import Config
+        >>> config = Config(task="digits", clients=20, delay="uniform", delay_settings={"low": 1, "high": 3})
+        >>> other = config.replace(algorithm="fedecho", delay_settings={"high": 9})
+        >>> other.clients, other.client_lr, other.delay_settings
+        (20, 0.2, UniformLaw(low=1.0, high=9.0))
+        """
+        if "versions" in changes:
+            changes["rounds"] = changes.pop("versions")
+        plain = type(self)(task=self.task, algorithm=self.algorithm)
+        own = {name: value for name, value in self.__dict__.items() if value != getattr(plain, name)}
+        for group, name in GROUPS.items():
+            if name != group and changes.get(name, getattr(self, name)) != getattr(self, name):
+                own.pop(group, None)
+                if name == "partition" and "alpha" not in class_of_group(group, changes[name]).model_fields:
+                    own.pop("alpha", None)
+            elif isinstance(changes.get(group), dict):
+                changes[group] = {**getattr(self, group).model_dump(), **changes[group]}
+        own = {"task": self.task, "algorithm": self.algorithm, **without_replaced(own, changes), **changes}
+        return type(self)(**own).on_own_task(None if "task" in changes else self.own_task)
 
     def with_seed(self, seed: int) -> Config:
         """Return the same configuration with a different seed."""
@@ -363,6 +406,10 @@ class Config(Settings):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             lr_decay=self.client_lr_decay,
+            momentum=self.client_momentum,
+            nesterov=self.client_nesterov,
+            schedule=self.client_lr_schedule,
+            period=self.client_lr_period,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,
             midway=algorithm.midway or 0.0,

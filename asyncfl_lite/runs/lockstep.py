@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from greenlet import getcurrent, greenlet
@@ -36,6 +36,9 @@ from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_lite.tasks import Task
+
+if TYPE_CHECKING:
+    from asyncfl_lite.models.given import OwnModel
 
 
 class _Course:
@@ -110,6 +113,7 @@ def run_many(
     configs: Sequence[Config | Mapping[str, Any]],
     *,
     task: Task | None = None,
+    model: OwnModel | None = None,
     folders: Sequence[str | Path] | None = None,
     force: bool = False,
     progress: Shown = False,
@@ -121,6 +125,7 @@ def run_many(
     Args:
         configs: the configurations, such as one with several seeds, or several methods on one task with one model.
         task: your own data for all of them, instead of the tasks that the configurations name.
+        model: your own module for all of them, or a function that returns one, as for :func:`.run`.
         folders: one folder for each configuration, for its checkpoints and its result. A finished result there is
             read, and an interrupted run continues.
         force: replace other runs' results and checkpoints that are in the folders.
@@ -152,6 +157,9 @@ def run_many(
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
     check_shown(progress)
     made = [as_config(config) for config in configs]
+    if model is not None and made:
+        own = as_config(made[0], model).model_settings  # one copy for all
+        made = [config.model_copy(update={"model": "given", "model_settings": own}) for config in made]
     if len({config.hash for config in made}) < len(made):
         warnings.warn("configs: the same configuration is there twice, and its run counts twice", stacklevel=2)
     callbacks: dict[str, Any] = {"on_version": on_version, "on_evaluate": on_evaluate}

@@ -24,6 +24,7 @@ from asyncfl_lite.base.registry import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
+from asyncfl_lite.runs.assembly import as_config
 from asyncfl_lite.runs.config import Config, flat
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
@@ -48,6 +49,8 @@ from asyncfl_lite.tasks.partitions import by_client
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from asyncfl_lite.models.given import OwnModel
 
 CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predicted"]
 """Columns of the table of classes."""
@@ -268,11 +271,17 @@ class Result:
         )
 
 
-def load_result(folder: str | Path) -> Result:
+def load_result(folder: str | Path, *, model: OwnModel | None = None) -> Result:
     """Read a result that :meth:`Result.save` wrote.
+
+    Args:
+        folder: the result's folder.
+        model: your own module, or a function that returns one, if the run had one; :meth:`Result.model` returns it with
+            the weights of the result.
 
     Raises:
         ResultError: when a file is missing, cut off, changed, or of another format.
+        ConfigError: when ``model`` is no module, or the run's model is not your own.
 
     >>> import tempfile
     >>> from asyncfl_lite import Config, load_result, run
@@ -287,6 +296,9 @@ def load_result(folder: str | Path) -> Result:
         place = Path(folder) / "result.json"
         needed = "its configuration needs other code; a module of your own must be imported first"
         raise ResultError(f"{place}: {needed} ({error})") from None
+    if model is not None and config.model != "given":
+        raise ConfigError(f"model: the run in {folder} has the model {config.model!r}, which needs no module")
+    spec = config.model_settings if model is None else as_config(config, model).model_settings
     tables: dict[str, Any] = {
         name: pd.read_csv(StringIO(text), keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
         for name, text in texts.items()
@@ -299,7 +311,7 @@ def load_result(folder: str | Path) -> Result:
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),
         data=record.get("data", {}),
-        trained=Trained.saved(config.model_settings, Path(folder), record.get("weights")),
+        trained=Trained.saved(spec, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
         continued_under=record.get("continued_under", []),
     )

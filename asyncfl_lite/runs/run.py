@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 import torch
@@ -58,6 +58,9 @@ from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows, who_did_wha
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
 
+if TYPE_CHECKING:
+    from asyncfl_lite.models.given import OwnModel
+
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
 """Weights to start from: a file, a state dict, a module, or a saved result's folder."""
 
@@ -66,6 +69,7 @@ def run(
     config: Config | Mapping[str, Any],
     *,
     task: Task | None = None,
+    model: OwnModel | None = None,
     checkpoint: str | Path | None = None,
     weights: Weights | None = None,
     progress: Shown = False,
@@ -83,6 +87,9 @@ def run(
     Args:
         config: the configuration to run, or a plain dict of settings.
         task: your own data, instead of the task that ``config.task`` names.
+        model: your own ``torch.nn.Module``, instead of the model that ``config.model`` names, or a function or class
+            that returns one. A run starts from a module's weights, and from what a function returns with the run's
+            seed. The configuration of the result names the module's class and a digest.
         checkpoint: file in which the run is saved, every ``config.checkpoint_every`` versions and every
             ``config.checkpoint_seconds`` seconds, and from which it continues if it was interrupted. The previous
             checkpoint is kept beside it; both are removed when the run is finished. A file that is not this run's
@@ -113,7 +120,7 @@ def run(
     """
     if progress is not False:
         check_shown(progress)
-    started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
+    started = Run(config, task, checkpoint, weights, model, on_version=on_version, on_evaluate=on_evaluate)
     if checkpoint is None:
         return started.finish(progress=progress)
     with started.alone():
@@ -209,13 +216,14 @@ class Run:
         task: Task | None = None,
         checkpoint: str | Path | None = None,
         weights: Weights | None = None,
+        model: OwnModel | None = None,
         *,
         on_version: OnVersion | None = None,
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
         none = on_version is None and on_evaluate is None
         self.callbacks = None if none else Callbacks(on_version, on_evaluate)
-        config = as_config(config)
+        config = as_config(config, model)
         if not isinstance(task, Task | None):
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
         self.own_task = config.own_task if task is None else task.name

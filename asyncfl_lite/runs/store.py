@@ -36,14 +36,12 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, BinaryIO, Literal, cast
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
 from asyncfl_lite.base.files import clear_parts, fingerprint, regular, unsealed, write_atomically
-from asyncfl_lite.models.weights import WEIGHTS, check_ours
+from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of
 from asyncfl_lite.runs.config import GROUPS, NOT_IN_HASH, Config, registries
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.task import stored
@@ -149,22 +147,6 @@ def data_of(
     if weights is not None:
         found[OWN_WEIGHTS] = digest_of(weights)
     return {kind: digest for kind, digest in found.items() if digest is not None}
-
-
-def digest_of(values: Mapping[str, Tensor | np.ndarray], about: str = "") -> str:
-    """Return 16 hexadecimal digits that identify tensors and arrays by names, shapes, types and values, and a text."""
-    digest = hashlib.sha256(about.encode())
-    for name, value in values.items():
-        digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
-        digest.update(content_of(value))
-    return digest.hexdigest()[:16]
-
-
-def content_of(values: Tensor | np.ndarray) -> memoryview | bytes:
-    """Return the content of a tensor or array of any type, in a form that can be hashed."""
-    if isinstance(values, Tensor):
-        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
-    return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()
 
 
 def checksum(task: Task) -> int:

@@ -70,11 +70,7 @@ class ClockOnly(Simulation):
         return receipt
 
     def run_alone(self, outcomes: Sequence[Outcome] | None = None) -> None:
-        """Run to the end, without a trainer.
-
-        Args:
-            outcomes: client -> the outcome that each of its jobs reports; by default, empty outcomes.
-        """
+        """Run to the end, without a trainer; ``outcomes`` are what each client's jobs report, by default nothing."""
         with _no_collection():
             if outcomes is None:
                 self.run(lambda jobs: [NOTHING] * len(jobs))

@@ -290,10 +290,7 @@ def faulty(kind: type[Simulation]) -> type[FaultySimulation]:
 class Fates:
     """The random streams from which the fate of each job is drawn, one for each kind of fault.
 
-    Args:
-        faults: the settings, which say how likely each kind of fault is.
-        delays: the delay law, from which the time to a second arrival is drawn, too.
-        seed: the run's seed, which determines the streams.
+    The time to a second arrival is drawn from the delay law, too.
     """
 
     def __init__(self, faults: Faults, delays: Delays, seed: int) -> None:
@@ -348,22 +345,11 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
 
 
 def second_copy(job: Job, later: float) -> Job:
-    """Return a copy of a trained job that arrives ``later`` units of virtual time after the original.
-
-    The copy has no tensors, since the server never reads it.
-    """
-    tensors: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
-    outcome = dataclasses.replace(job.done, **tensors)
-    return dataclasses.replace(
-        job,
-        finish_time=job.finish_time + later,
-        start=None,
-        start_buffers=None,
-        control=None,
-        correction=None,
-        midway=None,
-        outcome=outcome,
-    )
+    """Return a copy of a trained job that arrives ``later``, without tensors, since the server never reads it."""
+    trained: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
+    sent: dict[str, Any] = dict.fromkeys(("start", "start_buffers", "control", "correction", "midway"))
+    outcome = dataclasses.replace(job.done, **trained)
+    return dataclasses.replace(job, finish_time=job.finish_time + later, outcome=outcome, **sent)
 
 
 Spells = list[tuple[float, float]]
@@ -489,12 +475,10 @@ class PresentClients(IdleClients):
 
 
 def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
-    """Read the intervals in which each client is present, and merge overlaps; a client without a row is never present.
+    """Read the intervals in which each client is present from a CSV file (client,from,until), and merge overlaps.
 
-    Args:
-        path: CSV file with the columns client,from,until; an ``until`` of ``inf`` means that the client stays for good.
-            Rows of clients that the run does not have are ignored, as are other columns.
-        clients: the clients of the run.
+    An ``until`` of ``inf`` means that the client stays for good; a client without a row is never present. Rows of
+    clients that the run does not have are ignored, as are other columns.
 
     Raises:
         DataError: if the file cannot be read, has a bad row (the message names its line), or no client is ever present.

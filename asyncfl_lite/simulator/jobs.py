@@ -113,11 +113,7 @@ class Update(Report):
 
     @property
     def buffers_change(self) -> Tensor:
-        """The ``(b,)`` change of the client's running statistics.
-
-        Raises:
-            ConfigError: if the update lacks the statistics from before or after training.
-        """
+        """The ``(b,)`` change of the client's running statistics."""
         if self.buffers is None or self.start_buffers is None:
             raise ConfigError("start_buffers: an update must bring running statistics from before and after training")
         return self.buffers - self.start_buffers
@@ -256,22 +252,14 @@ class Job:
 
     @property
     def sent(self) -> Tensor:
-        """The ``(d,)`` parameters that the client was sent.
-
-        Raises:
-            SimulationError: in a simulation without training.
-        """
+        """The ``(d,)`` parameters that the client was sent; an error in a simulation without training."""
         if self.start is None:
             raise SimulationError(f"{self} has no model to start from")
         return self.start
 
     @property
     def done(self) -> Outcome:
-        """The outcome of a trained job.
-
-        Raises:
-            SimulationError: if the job is not trained yet.
-        """
+        """The outcome of a trained job; an error if it is not trained yet."""
         if self.outcome is None:
             raise SimulationError(f"{self} is not trained yet")
         return self.outcome

@@ -48,13 +48,7 @@ def preferred_duration(durations: Sequence[float], percentile: float) -> float:
 
 
 def speed_factor(durations: np.ndarray, preferred: float, penalty: float) -> np.ndarray:
-    """Return the factor that penalises slow clients: ``(T / t)^a`` where ``t > T``, and 1 elsewhere.
-
-    Args:
-        durations: ``(n,)`` durations t, in virtual time.
-        preferred: the preferred duration T, in the same unit.
-        penalty: the exponent a.
-    """
+    """Return the factor that penalises durations t above the preferred T: ``(T / t)^a``, a the ``penalty``; else 1."""
     durations = np.asarray(durations, dtype=float)
     ratio = np.divide(preferred, durations, out=np.ones_like(durations), where=durations > preferred)
     return ratio**penalty

@@ -63,9 +63,6 @@ class Published:
 
     A method may keep its own tensors and write into them; clients in flight still train on what they were sent. All
     clients that are sent the same version share one copy.
-
-    Args:
-        server: the server, once it has been started.
     """
 
     def __init__(self, server: Server) -> None:
@@ -75,11 +72,7 @@ class Published:
         self._control: tuple[Tensor, int, Tensor] | None = None
 
     def current(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Return copies of the server's model, statistics and control variate as they are now.
-
-        Raises:
-            ServerError: if the control variate is not like the model.
-        """
+        """Return copies of the server's model, statistics and control variate as they are now."""
         server = self.server
         if server.version != self._version:
             self._version = server.version
@@ -95,11 +88,7 @@ class Published:
 
 
 def midway_for(server: Server, job: Job) -> Midway | None:
-    """Return a copy of the newer model that a server sends to a job in flight; None if it sends none.
-
-    Raises:
-        ServerError: if it is not like the model from which the job started.
-    """
+    """Return a copy of the newer model that a server sends to a job in flight; None if it sends none."""
     found = server.midway_model(job.start_version)
     if found is None:
         return None
@@ -108,16 +97,9 @@ def midway_for(server: Server, job: Job) -> Midway | None:
 
 
 def check_like(server: object, hook: str, found: object, like: Tensor | None) -> None:
-    """Raise an error if a method's hook did not return, or was not given, a vector like the server's model.
+    """Raise a ServerError if a method's hook did not return, or was not given, a vector ``like`` the server's model.
 
-    Args:
-        server: the method.
-        hook: name of the hook.
-        found: the value to check.
-        like: a vector of the right shape, type and device; None in a simulation without training.
-
-    Raises:
-        ServerError: if the value is anything else.
+    In a simulation without training, ``like`` is None.
     """
     if like is None:
         return
@@ -135,13 +117,9 @@ def check_like(server: object, hook: str, found: object, like: Tensor | None) ->
 
 
 def untrue_answer(server: Server, answer: object, before: int, hook: str = "on_receive") -> str | None:
-    """Return an error message if a server's return value is wrong about whether it made a version; else None.
+    """Return an error message if a server's ``answer`` is wrong about whether it made a version; else None.
 
-    Args:
-        server: the server, after the update.
-        answer: its return value.
-        before: its version before the update.
-        hook: the method that returned it.
+    ``before`` is its version before the update, and ``hook`` the method that returned the answer.
     """
     if server.version - before == bool(answer):
         return None

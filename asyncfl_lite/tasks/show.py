@@ -29,12 +29,7 @@ COLUMNS = 5
 
 
 def describe(task: Task, parts: Parts | None = None) -> str:
-    """Describe a task, one fact per line: sizes, shapes, classes, metric, source, licence.
-
-    Args:
-        task: the task.
-        parts: the clients' samples; if given, a line describes them.
-    """
+    """Describe a task, one fact per line: sizes, shapes, classes, metric, source, licence."""
     shape = " × ".join(str(length) for length in task.input_shape)
     kind = str(task.inputs.dtype).removeprefix("torch.")
     low, high = task.samples[0].aminmax()
@@ -100,7 +95,6 @@ def show(task: Task, parts: Parts | None = None) -> Figure:
     texts, and other inputs as rows of a matrix.
 
     Args:
-        task: the task.
         parts: the clients' samples; None for examples alone.
     """
     use_style()

@@ -69,13 +69,7 @@ class Samples(NamedTuple):
 def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = None) -> Samples:
     """Check one set of samples by itself, whatever its inputs and labels come in.
 
-    Args:
-        prefix: beginning of the set's names in messages.
-        inputs, labels: as in :meth:`~asyncfl_lite.tasks.task.Task.from_tensors`.
-        like: the set whose columns ``inputs`` must have, if they have names.
-
-    Raises:
-        DataError: when they cannot be trained on; the message names the set.
+    ``prefix`` begins the set's names in messages; columns that have names must be those of the set ``like``.
     """
     inputs, is_private = private(inputs)
     tensor, columns = inputs_of(f"{prefix}inputs", inputs, None if like is None else like.columns)
@@ -155,11 +149,7 @@ def _check_range(name: str, low: Any, high: Any) -> None:
 
 
 def check_columns(name: str, found: Sequence[Hashable], wanted: Sequence[Hashable], others: Sequence[Hashable]) -> None:
-    """Raise an error if a set lacks columns of the training set, or has ``others``; their order does not matter.
-
-    Raises:
-        DataError: for these; the message says what is lacking and what there is instead.
-    """
+    """Raise an error if a set lacks columns of the training set, or has ``others``; their order does not matter."""
     lacking = [column for column in wanted if column not in found]
     if lacking or others:
         has = [f"lacks {column!r}" for column in lacking[:1]] + [f"has {column!r}" for column in others[:1]]
@@ -176,16 +166,7 @@ def as_table(values: Any) -> Any:
 
 
 def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Tensor:
-    """Return columns of one number per row as ``(n, columns)`` float32, in memory of their own.
-
-    Args:
-        name: name of the inputs in messages.
-        table: the columns by name.
-        columns: names of those that are wanted.
-
-    Raises:
-        DataError: for columns without numbers, and for numbers that are missing or not finite.
-    """
+    """Return a table's columns of one number per row as ``(n, columns)`` float32, in memory of their own."""
     whole = torch.empty(0, 0)
     for index, column in enumerate(columns):
         values = table[column]
@@ -214,7 +195,6 @@ def read(
     """Read a data set.
 
     Args:
-        prefix: beginning of names in messages, such as ``test_``.
         data: a map-style data set whose items are pairs ``(input, label)`` or mappings, or a pandas table.
         inputs: the columns of inputs; by default, in a table all columns but that of the labels, else the only other
             column.

@@ -56,7 +56,12 @@ LESSON_OF = {
     "explore_fedadt": ("09_fedadt", "09 · FedADT"),
     "explore_fedrevive": ("10_fedrevive", "10 · FedRevive"),
 }
-METHOD_OF = {"explore_fedecho": "FedEcho", "explore_kuiper": "KUIPER", "explore_fedadt": "FedADT", "explore_fedrevive": "FedRevive"}
+METHOD_OF = {
+    "explore_fedecho": "FedEcho",
+    "explore_kuiper": "KUIPER",
+    "explore_fedadt": "FedADT",
+    "explore_fedrevive": "FedRevive",
+}
 
 _spec = importlib.util.spec_from_file_location("evidence", HERE / "evidence.py")
 evidence = importlib.util.module_from_spec(_spec)

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "notebooks/README.md")
 """Pages in the repository's root, in addition to those in ``docs``."""
+ASKED = {"docs/adding_a_method.md": "How do I add my method?", "docs/findings.md": "Does FedEcho work?"}
+"""Page -> the question under which the search shows it first."""
 CODE = re.compile(r"```python\n(.*?)```", re.S)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
@@ -41,6 +43,7 @@ def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> lis
     made |= room_pages(rooms) | {"settings.md": settings_page(), "verdicts.md": verdicts_page()}
     names = {*pages, *made}
     made |= {name: linked(text, Path(name).parent, names) for name, text in pages.items()}
+    made |= {name: f"```{{index}} single: !{asks}\n```\n\n{made[name]}" for name, asks in ASKED.items()}
     for name, text in made.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +77,9 @@ def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
     pages = [f"docs/{path.stem}" for path in sorted((ROOT / "docs").glob("*.md"))]
     parts["MORE"] = "\n".join(name for name in pages if f"\n{name}\n" not in text)
     for name, part in parts.items():
-        assert part.strip() or name in ("MORE", "TRACKS"), f"README.md no longer has what the first page shows as {name}"
+        assert part.strip() or name in ("MORE", "TRACKS"), (
+            f"README.md no longer has what the first page shows as {name}"
+        )
         text = text.replace(f"%{name}%", part)
     return text
 

@@ -1,4 +1,4 @@
-"""Exercises check: every solution is right, every stub is open, a plausible mistake is told on which input it is wrong.
+"""Exercises check: every stub is open, a plausible mistake is told on which input it is wrong.
 
 Mistakes are in ``tests/mistakes/``, one module per lesson, ``MISTAKES``: exercise -> code in the stub's place.
 """
@@ -50,11 +50,10 @@ def marked(ids) -> list:
 
 
 @pytest.mark.parametrize("id", marked(STUBS))
-def test_the_solution_is_right_and_the_stub_is_open(id, as_in_a_notebook):  # noqa: F811
+def test_the_stub_is_open(id, as_in_a_notebook):  # noqa: F811
+    """That the solution is right, ``make test`` finds when it runs the lesson: it stands in the stub's place there."""
     stub = STUBS[id]
     assert stub.solution, f"{id} has no solution folded below it"
-    found = answered(stub, stub.solution)
-    assert found and found.message, repr(found)
     assert answered(stub, stub.code).state == "open"
 
 
@@ -122,7 +121,8 @@ def test_an_answer_is_right_open_or_wrong_and_says_why(halves, answer, state, me
     found = lessons.check("99.1", answer)
     assert (found.state, found.message, bool(found)) == (state, message, state == "right")
     assert repr(found) == f"Exercise 99.1, Halves: {state}. {message}".rstrip()
-    assert f"Exercise 99.1, Halves: {state}" in found._repr_html_()
+    shown = found._repr_html_()
+    assert f"Exercise 99.1, Halves: {state}" in shown and "<lambda>" not in shown  # what a reader writes is no HTML
 
 
 def test_an_exercise_that_is_not_there_is_one_line(halves):

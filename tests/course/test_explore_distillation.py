@@ -27,19 +27,6 @@ def test_the_worked_example():
     assert (terms.pull + terms.push).tolist() == pytest.approx([-0.5753459717, 0.4170916822, 0.1582542895], rel=1e-8)
 
 
-def test_the_figure_draws_these_numbers():
-    terms = distillation_terms(TEACHER, STUDENT)
-    figure = distillation_figure()
-    left, middle, right = figure.axes
-    assert np.allclose(heights(left), [terms.teacher, terms.student, terms.plain])
-    assert np.allclose(middle.lines[0].get_xydata(), [[0, terms.ce], [1, terms.kl]])
-    assert np.allclose(middle.collections[0].get_offsets()[2], [0.3, 1.1226326725])
-    assert np.allclose(heights(right), [terms.pull, terms.push, terms.pull + terms.push])
-    assert [text.get_text() for text in left.get_xticklabels()] == ["0\nlabel", "1", "2"]
-    told = "H = 1.0094 of at most 1.0986 nats, α = 0.3000, KL = 0.1221, CE = 1.5514, loss = 1.1226"
-    assert figure.get_suptitle() == f"FedADT's loss, fixed weight; T = 3\n{told}"
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"temperature": 1.0}, {"direction": "reverse"}, {"times_t2": True, "weight": 0.6}, {"weight": 0.0}],

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_hex
 
 from asyncfl_course.explore import Snapshot, gallery_figure, watch_generator
-from asyncfl_course.explore.gallery import RIGHT_COLOUR
 from asyncfl_lite import Config, Run
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.plots import ACCENT
 
 SWITCHES = {"freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4, "k_synth": 2, "synth_batch_size": 12}
 SMALL = {
@@ -60,19 +57,6 @@ def by_hand(version: int, channels: int = 1) -> Snapshot:
     images = torch.arange(4.0)[:, None, None, None].expand(4, channels, 3, 5)
     said, asked = torch.tensor([2, 0, 1, 1]), torch.tensor([2, 0, 2, 2])
     return Snapshot(version, images, asked, asked, said, 0.25, 4)
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_images_stand_in_the_column_of_their_class(channels):
-    images, shares = gallery_figure([by_hand(10, channels)], 12, rows=2).axes
-    assert [tick.get_text() for tick in images.get_xticklabels()] == ["0", "2"]
-    drawn = [
-        (image.get_extent()[0], image.get_extent()[3], np.asarray(image.get_array()).flat[0]) for image in images.images
-    ]
-    assert np.allclose(drawn, [(0.08, 0.08, 1 / 3), (1.08, 0.08, 0), (1.08, 1.08, 2 / 3)])  # the fourth has no room
-    assert [to_hex(frame.get_edgecolor()) for frame in images.patches] == [RIGHT_COLOUR, RIGHT_COLOUR, ACCENT]
-    assert [line.get_ydata()[0] for line in shares.lines] == [1.0, 0.5, 0.25, 0]
-    assert shares.get_title("left") == "as asked: 100% say teachers,\n50% the global model"
 
 
 def test_the_latest_snapshot_up_to_a_version():

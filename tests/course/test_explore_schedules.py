@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_course.explore import schedule_figure, staleness_weight
-from asyncfl_course.explore.schedules import WEIGHT_MEANINGS
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.mixing import poly
@@ -58,11 +57,3 @@ def test_the_figure_draws_the_weights_of_these_updates():
     assert sum(bar.get_height() for bar in histogram.patches) == 10
     assert not version.axison  # FedADT is not among the methods
     assert len({line.get_color() for line in thin}) == 3
-
-
-def test_every_method_that_is_named_can_be_drawn():
-    labels = [
-        tick.get_text()
-        for tick in schedule_figure(UPDATES, {name: {} for name in WEIGHT_MEANINGS}).axes[1].get_yticklabels()
-    ]
-    assert len(labels) == len(WEIGHT_MEANINGS) and labels[0] == "FedRevive: β" and "AFL-DW: 1 - β" in labels

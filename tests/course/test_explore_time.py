@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,13 +18,12 @@ from asyncfl_course.explore import (
     moment,
     moment_figure,
     predicted_staleness,
-    report_rates,
     run_clock,
     staleness_figure,
 )
-from asyncfl_course.explore.controls import as_image
+from asyncfl_course.explore.controls import pictured
 from asyncfl_lite import Config, Task, run, schedule
-from asyncfl_lite.plots import UNFINISHED, plot_gantt
+from asyncfl_lite.plots import UNFINISHED
 from asyncfl_lite.simulator.scheduling import SCHEDULING
 
 
@@ -68,18 +66,6 @@ def test_the_prediction_is_the_number_of_jobs_that_age(policy, in_flight, buffer
 def test_long_runs_meet_the_prediction_and_short_ones_stay_below():
     short, long = (run_clock("fedecho_large", versions=count).updates["staleness"].mean() for count in (100, 8000))
     assert short < 4.2 and long == pytest.approx(5.0, abs=0.06)
-
-
-def test_reports_of_the_long_run_are_forecast():
-    durations = np.linspace(1, 20, 400) ** 2 / 20  # from 0.05 to 20; many clients, so they are nearly independent
-    rates = report_rates(durations, 150)
-    assert (rates * durations).sum() == pytest.approx(150)
-    assert np.ptp(1 / rates - durations) < 1e-6  # all are idle for 1 / ν
-    setting = {"durations": durations.tolist(), "clients": 400, "concurrency": 150, "buffer_size": 5}
-    planned = run_clock("per_client", **setting, versions=None, horizon=500)
-    settled = planned.updates.query("arrived_at > 100")["client"]
-    counted = np.bincount(settled, minlength=400) / 400
-    assert counted.reshape(4, 100).sum(1) == pytest.approx(rates.reshape(4, 100).sum(1), rel=0.03)
 
 
 @pytest.mark.parametrize("law", READY_LAWS)
@@ -138,35 +124,12 @@ def test_ties_and_the_buffer(by_hand):
     )
 
 
-@pytest.mark.parametrize("scheduling", ["after_agg", "rounds", "burst"])
-def test_as_many_train_as_the_policy_says(scheduling):
-    result = short_run(scheduling=scheduling, **({"buffer_size": 3} if scheduling == "rounds" else {}))
-    for time in np.arange(0.25, result.summary["virtual_time"], 0.5):
-        now = moment(result, time)
-        waiting = {"after_agg": 0, "rounds": now.buffered, "burst": now.buffered}[scheduling]
-        assert len(now.training) == 3 - waiting
-
-
 def drawn_bars(figure) -> dict[tuple[float, float], tuple]:
     """Return the timeline's jobs: (client, dispatched at) -> (end, colour, hatch)."""
     bars = figure.axes[0].patches
     starts = [(round(bar.get_y() + bar.get_height() / 2), bar.get_x()) for bar in bars]
     looks = [(bar.get_x() + bar.get_width(), bar.get_facecolor(), bar.get_hatch() or "") for bar in bars]
     return dict(zip(starts, looks, strict=True))
-
-
-def test_the_picture_shows_the_moment(by_hand):
-    figure = moment_figure(by_hand, 4.5)
-    jobs, behind, accuracy, colours = figure.axes
-    bars = drawn_bars(figure)
-    assert {job: end for job, (end, _, hatch) in bars.items() if hatch} == {(0, 4): 4.5, (1, 4): 4.5, (2, 0): 4.5}
-    assert {job: end for job, (end, _, hatch) in bars.items() if not hatch} == {
-        (0, 0): 1, (0, 1): 2, (0, 2): 3, (0, 3): 4, (1, 0): 2, (1, 2): 4,
-    }  # fmt: skip
-    assert [text.get_text() for text in jobs.texts] == ["v2", "v2", "v0"]
-    assert [bar.get_width() for bar in behind.patches] == [1, 1, 3]
-    assert accuracy.lines[-1].get_xydata().tolist() == [[4.5, moment(by_hand, 4.5).accuracy]]
-    assert colours.get_ylabel() == "staleness on arrival (versions)"
 
 
 def test_the_report_to_watch_is_marked(by_hand):
@@ -180,17 +143,6 @@ def test_the_report_to_watch_is_marked(by_hand):
 
     assert marks(5.0) == ([(2, 5.0, "*"), (0, 5.0, "o")], ["τ = 3", "τ = 1"])
     assert marks(3.0) == ([(0, 3.0, "*")], ["τ = 0"]) and marks(4.5) == marks(0.0) == ([], [])
-
-
-def test_a_colour_means_the_same_in_timeline_and_time_machine(by_hand):
-    """Yellow is fresh and dark is stale in both, and in the README's picture, which is a timeline."""
-    axes = plot_gantt(by_hand.updates, until=6.0, in_flight=by_hand.in_flight)
-    theirs = drawn_bars(axes.figure)
-    plt.close(axes.figure)
-    machine = drawn_bars(moment_figure(by_hand, 6.0))
-    assert len(theirs) == 11 and all(machine[job][1] == colour for job, (_, colour, _) in theirs.items())
-    brightness = [sum(machine[job][1][:3]) for job in ((0, 0), (0, 1), (1, 2), (2, 0))]  # staleness 0, 1, 2, 3
-    assert brightness == sorted(brightness, reverse=True)
 
 
 def test_a_job_that_was_called_off_stays_where_it_ended():
@@ -216,9 +168,9 @@ def test_the_time_machine_counts_arrivals(by_hand):
     assert play.max == len(slider.options) - 1 == by_hand.updates["arrived_at"].nunique()
     assert slider.index == play.value == play.max // 2  # something is to be seen at once
     slider.value = 0
-    assert picture.value == as_image(moment_figure(by_hand, 0.0))
+    assert picture.value == pictured(moment_figure(by_hand, 0.0)).tag()
     slider.value = 6
-    assert picture.value == as_image(moment_figure(by_hand, 4.0))
+    assert picture.value == pictured(moment_figure(by_hand, 4.0)).tag()
 
 
 def test_a_run_with_client_failures_is_shown_and_one_recorded_before_there_were_any():

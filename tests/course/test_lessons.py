@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from exercises import exercises_of
-from quotes import supported, unfounded, unsupported
+from quotes import unfounded, unsupported
 from records import TAG, showing_records
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -130,18 +130,6 @@ def markdown(source: str, **cites):
 
 def shown(text: str, source: str = ""):
     return nbformat.v4.new_code_cell(source, outputs=[nbformat.v4.new_output("stream", text=text)])
-
-
-@pytest.mark.parametrize(
-    ("quote", "known", "found"),
-    [
-        ("52.9", {52.85}, True), ("52.85", {52.85}, True), ("52.8", {52.74}, False), ("53%", {0.5285}, True),
-        ("53%", {53.4}, True), ("53%", {0.54}, False), ("−0.5", {-0.52}, True), ("1,234.5", {1234.5}, True),
-        ("81.2", {0.8124}, True),
-    ],
-)  # fmt: skip
-def test_a_number_is_supported_by_one_that_rounds_to_it(quote, known, found):
-    assert supported(quote, known) is found
 
 
 def test_numbers_that_nothing_shows_are_found_with_their_cell():

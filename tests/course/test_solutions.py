@@ -1,4 +1,7 @@
-"""Every solution that a lesson folds away runs, with what it needs of the lesson."""
+"""Every solution that a lesson folds away runs, with what it needs of the lesson.
+
+Those of exercises run with their lesson, in their stubs' places (``conftest.py``).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+from exercises import exercises_of
 from solutions import Lesson, Solution, lesson, needed
 
 from asyncfl_lite.algorithms import ALGORITHMS
@@ -21,6 +25,7 @@ from asyncfl_lite.tasks.partitions import PARTITIONS
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS: dict[str, Lesson] = {path.stem: lesson(path) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))}
 SOLUTIONS = [solution for book in LESSONS.values() for solution in book.solutions]
+OF_EXERCISES = {(stub.lesson, stub.solution) for path in NOTEBOOKS.glob("[0-9]*.ipynb") for stub in exercises_of(path)}
 SECONDS: dict[str, int] = {
     "08_fedecho_evidence-4": 3,
     "09_fedadt-5": 4,
@@ -36,7 +41,7 @@ def runnable() -> list:
     return [
         pytest.param(one, id=one.name, marks=[pytest.mark.long] * (one.name in SECONDS))
         for one in SOLUTIONS
-        if one.language == "python"
+        if one.language == "python" and (one.name.rpartition("-")[0], one.code) not in OF_EXERCISES
     ]
 
 
@@ -53,7 +58,8 @@ def as_in_a_notebook(monkeypatch):
     plt.close("all")
     plt.switch_backend(backend)
     for registry, entries in zip(registries, before, strict=True):
-        registry._entries = entries
+        loaded = {name: one for name, one in registry._entries.items() if one.__module__.startswith("asyncfl_")}
+        registry._entries = loaded | entries  # ours are imported once, when they are asked for
 
 
 def execute(solution: Solution, statements: list[str]) -> dict:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
-from asyncfl_lite.simulator.jobs import Outcome
-from asyncfl_lite.simulator.scheduling import Continuous, SameClient
-from asyncfl_lite.simulator.simulation import Simulation
-from conftest import Fixed, update, vector
+from conftest import update, vector
 
 
 def started(name="ca2fl", x0=(1.0, 0.0), clients=3, **settings):
@@ -54,16 +50,6 @@ def test_everyone_once_a_round_cancels_the_cache():
     torch.testing.assert_close(ours.x, fedbuff.x, rtol=1e-12, atol=1e-12)
 
 
-def test_reports_equal_to_the_cache_leave_the_cached_mean():
-    method = started(buffer_size=3)
-    deltas = [(0.5, 0), (0, 1), (-1, -1)]
-    for _ in range(2):
-        before, cached = method.x, method.cached_mean() if method.cache else None
-        for client, delta in enumerate(deltas):
-            method.receive(update(delta, method.version, client))
-    torch.testing.assert_close(method.x - before, cached)
-
-
 def test_a_client_twice_in_a_buffer():
     """Both corrections use the round's old entry; the last write stays."""
     method = started(x0=(0,), clients=1, buffer_size=2)
@@ -71,33 +57,3 @@ def test_a_client_twice_in_a_buffer():
     method.receive(update((1,)))
     torch.testing.assert_close(method.x, vector(2))
     assert method.cache[0].item() == 1
-
-
-def test_never_heard_clients_count_as_zero():
-    method = started(x0=(0,), buffer_size=1)
-    method.receive(update((0.6,), client=1))
-    assert method.cached_mean().item() == pytest.approx(0.2)
-
-
-def quadratic_run(name, durations=(1.0, 10.0), centres=(1.0, -1.0), x0=0.0, rate=0.1, rounds=4000, **settings):
-    """Two clients with F_i = ½(x - c_i)², one gradient step a job, one update a version; returns the path."""
-    method = started(name, x0=(x0,), clients=2, **settings)
-    path = []
-    simulation = Simulation(
-        method,
-        Continuous(2, 1, scheduling=method.scheduling),
-        Fixed(*durations),
-        [0, 1],
-        rounds=rounds,
-        selection=SameClient(),
-        observers=[lambda simulation, arrival: path.append(method.x.item())],
-    )
-    simulation.run(lambda jobs: [Outcome(-rate * (job.start - centres[job.client])) for job in jobs])
-    return np.array(path)
-
-
-def test_it_removes_the_bias_of_fast_clients():
-    """Theory's T6: arrivals 10:1 drag FedBuff to 9/11; CA²FL ends at the uniform optimum, from elsewhere too."""
-    assert quadratic_run("fedbuff", rate=0.01, rounds=8000)[-1100:].mean() == pytest.approx(9 / 11, abs=2e-3)
-    for x0 in (0.0, 2.0):
-        assert abs(quadratic_run("ca2fl", x0=x0)[-110:]).max() < 1e-6

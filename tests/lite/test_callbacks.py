@@ -236,3 +236,7 @@ def test_what_cannot_be_called_so_is_found_before_the_run(monkeypatch):
             with pytest.raises(ConfigError, match=f"^{name}: must be a function of {takes}, "):
                 run_many([CONFIG], **{name: callback})
             assert "\n" not in str(told.value)
+
+
+def test_what_a_callback_does_to_its_row_stays_its_own(plain):
+    assert run(CONFIG, on_evaluate=lambda run, row: row.clear()).curve.equals(plain.curve)

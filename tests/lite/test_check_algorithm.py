@@ -33,10 +33,10 @@ def models_tried_once():
     """The checks train few models in thousands of runs: how a model conducts itself is tried in the first of them."""
     tried: dict[tuple, bool] = {}
 
-    def once(name, model, inputs, output_shape):
+    def once(name, model, inputs, output_shape, *more):
         kind = (name, str(model.module), inputs.shape, output_shape)
         if kind not in tried:
-            tried[kind] = check_conduct(name, model, inputs, output_shape)
+            tried[kind] = check_conduct(name, model, inputs, output_shape, *more)
         return tried[kind]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -132,22 +132,6 @@ def test_a_restored_run_holds_what_the_saved_one_held(changes):
     assert len(one.simulation.arrivals) >= 8
 
 
-def test_killed_in_a_loss_it_goes_on_without_it(tmp_path):
-    """The version that a lost job completes is saved like any other."""
-    config = Config(**{**configs("fedavg"), "faults": {"dropout": 0.5, "time_out": 3.0}, "eval_every": 1})
-
-    def dies(simulation):
-        made_by_an_arrival = simulation.arrivals[-1].version == simulation.algorithm.version
-        if simulation.algorithm.version >= 2 and not made_by_an_arrival:
-            raise Interrupted
-
-    started = Run(config, checkpoint=tmp_path / "run.pt")
-    started.simulation.version_observers.append(dies)
-    with pytest.raises(Interrupted):
-        started.finish()
-    equal(run(config, checkpoint=tmp_path / "run.pt"), run(config, checkpoint=tmp_path / "new.pt"))
-
-
 def damaged(path, how):
     """Put something else, or something less, in a checkpoint's place."""
     content = path.read_bytes()
@@ -349,3 +333,14 @@ def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     run(config, checkpoint=tmp_path / "run.pt")
     assert len(saved) >= 3 and any(count % config.buffer_size for count in saved)
     assert config.hash == Config(**{**configs("fedbuff"), "checkpoint_every": 7}).hash
+
+
+def test_a_write_that_is_killed_leaves_the_old_file(tmp_path, monkeypatch):
+    def killed(self, target):
+        raise Interrupted
+
+    write_atomically(tmp_path / "x.txt", "old")
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(Interrupted):
+        write_atomically(tmp_path / "x.txt", "new")
+    assert (tmp_path / "x.txt").read_text() == "old"

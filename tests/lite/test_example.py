@@ -1,17 +1,21 @@
-"""examples/async_in_one_file.py: it needs nothing of ours, keeps our clock, and prints what its first lines promise."""
+"""The examples: async_in_one_file.py keeps our clock without the package, and the bridges lead to other libraries."""
 
 from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from asyncfl_lite import Config, schedule
+from asyncfl_lite import Config, run, schedule
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.testing import check_algorithm
 
 EXAMPLE = Path(__file__).parents[2] / "examples/async_in_one_file.py"
 
@@ -55,3 +59,43 @@ def test_accuracy_rises_when_the_slowest_clients_arrive(printed):
         shown = [int(share) for share in re.findall(r"of (\d+)%", printed[:before])]
         assert shares[len(shown)] - shown[-1] >= 4, f"client {client}"
     assert printed.endswith("needs 9.5 minutes for each version.\n")
+
+
+# --- bridges to other libraries, each run where its library is installed --------------------------
+
+BRIDGES = {
+    ("uplinks", ""): ("asyncfl_lite", "", "256 hidden units: .* versions in half a minute"),
+    ("flower_datasets", ""): ("flwr_datasets", "", r"Result\(fedbuff on digits of two classes, .*at version 30"),
+    ("hf_classifier", ""): ("transformers", "runs/reviews/config.json", r"accuracy (1\.0|0\.9)\d* at version 30"),
+    ("trackers", "mlflow"): ("mlflow", "runs/mlflow.db", "at version 20"),
+    ("trackers", "wandb"): ("wandb", "runs/wandb/**/run-*.wandb", "at version 20"),
+    ("trackers", "tensorboard"): ("tensorboard", "runs/*/events*", "at version 20"),
+}
+
+
+@pytest.mark.parametrize(("example", "argument"), BRIDGES)
+def test_a_bridge_leads_over(example, argument, tmp_path, monkeypatch, capsys):
+    library, written, said = BRIDGES[example, argument]
+    pytest.importorskip(library, reason=f"{library}, an optional library, is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [example, argument])
+    runpy.run_path(str(EXAMPLE.with_name(f"{example}.py")), run_name="__main__")
+    assert re.search(said, capsys.readouterr().out)
+    assert any(tmp_path.glob(written)) if written else True
+
+
+def test_a_strategy_of_flower_is_a_server(monkeypatch):
+    """It passes the checks of a method, and Flower's FedAvg does what FedBuff does with weights by samples."""
+    strategies = pytest.importorskip("flwr.server.strategy", reason="flwr, an optional library, is not installed")
+    monkeypatch.setattr(ALGORITHMS, "_entries", dict(ALGORITHMS._entries))  # in no other test
+    server = runpy.run_path(str(EXAMPLE.with_name("flower_strategy.py")))["Flower"]
+    check_algorithm(server)
+    monkeypatch.setattr(server, "strategy", lambda self, initial: strategies.FedAvg())
+    config = Config(task="digits", algorithm="flower", rounds=4)
+    ours = run(config.replace(algorithm="fedbuff", settings={"buffer_weight": "samples"}, client_lr=config.client_lr))
+    torch.testing.assert_close(run(config).x, ours.x, rtol=0, atol=1e-6)
+
+
+def test_a_classifier_of_hugging_face_takes_few_lines():
+    lines = EXAMPLE.with_name("hf_classifier.py").read_text().splitlines()
+    assert len(lines) <= 25 and "save_pretrained" in lines[-1]

@@ -59,19 +59,6 @@ def test_with_a_pinned_denominator_it_is_fedbuff():
     torch.testing.assert_close(ours.x, fedbuff.x, rtol=1e-12, atol=1e-12)
 
 
-@given(st.lists(st.floats(-5, 5).filter(lambda v: abs(v) > 0.01), min_size=1, max_size=6), st.floats(0.1, 100))
-def test_scale_invariant_without_epsilon_only(deltas, scale):
-    for eps, same in ((0.0, True), (1.0, False)):
-        small, large = (started(x0=(0,), eps=eps) for _ in range(2))
-        for delta in deltas:
-            small.receive(update((delta,)))
-            large.receive(update((scale * delta,)))
-        if same:
-            torch.testing.assert_close(small.x, large.x, rtol=1e-9, atol=1e-12)
-        elif abs(scale - 1) > 0.5 and len(deltas) == 1:
-            assert not torch.allclose(small.x, large.x)
-
-
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=6))
 def test_the_denominator_never_falls(deltas):
     method = started(x0=(0,))

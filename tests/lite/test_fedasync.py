@@ -39,12 +39,6 @@ def test_worked_path():
     torch.testing.assert_close(method.x, vector(1.12, 2.04), rtol=1e-7, atol=0)
 
 
-def test_full_weight_takes_the_client_model():
-    method = started(mixing=1.0, staleness_function="constant")
-    method.receive(model_update(method, (-3, 7), 0))
-    assert torch.equal(method.x, vector(-3, 7))
-
-
 def test_equals_fedbuff_of_one_when_fresh_and_only_then():
     delta = (0.2, -0.2)
     for start, fresh in (((1.5, 0.5), True), ((1.0, 0.0), False)):
@@ -57,12 +51,6 @@ def test_equals_fedbuff_of_one_when_fresh_and_only_then():
         torch.testing.assert_close(fedbuff.x, vector(1.7, 0.3), rtol=1e-7, atol=0)
         assert torch.allclose(fedasync.x, fedbuff.x) == fresh
     torch.testing.assert_close(fedasync.x, vector(1.2, -0.2), rtol=1e-7, atol=0)
-
-
-@given(st.floats(0, 1), st.integers(0, 50), st.sampled_from(["constant", "hinge", "poly"]))
-def test_weights_lie_between_nothing_and_mixing_and_fall(mixing, tau, function):
-    method = make_algorithm("fedasync", mixing=mixing, staleness_function=function)
-    assert 0 <= method.mixing_weight(tau + 1) <= method.mixing_weight(tau) <= mixing
 
 
 @given(st.floats(-5, 5), st.floats(-5, 5), st.integers(0, 9))

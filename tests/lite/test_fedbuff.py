@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
 from conftest import started, update, vector
 
 numbers = st.floats(-10, 10, allow_nan=False)
-deltas = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6)
 
 
 @pytest.mark.parametrize(
@@ -78,28 +76,12 @@ def test_a_changing_rate_reaches_every_method_with_a_buffer(name, options):
     torch.testing.assert_close(moved[1], 0.5 * moved[0], rtol=1e-12, atol=0)
 
 
-def test_one_entry_is_plain_asynchronous_sgd():
-    method = started("fedbuff", buffer_size=1, server_lr=0.1)
-    method.receive(update((0.4, 0)))
-    assert torch.equal(method.x, vector(1, 0) + 0.1 * vector(0.4, 0))
-
-
 def test_fedavg_worked_models():
     """Models (1, 2) and (3, -2) of sizes 10 and 30 give (2.5, -1)."""
     method = started("fedavg", x0=(0, 0), buffer_size=2)
     method.receive(update((1, 2), num_samples=10))
     method.receive(update((3, -2), num_samples=30))
     torch.testing.assert_close(method.x, vector(2.5, -1.0), rtol=1e-7, atol=0)
-
-
-def test_fedavg_of_one_is_that_client_and_equal_models_change_nothing():
-    one = started("fedavg", buffer_size=1)
-    one.receive(update((0.5, -3), num_samples=7))
-    assert torch.equal(one.x, vector(1.5, -3))
-    same = started("fedavg", buffer_size=3, server_lr=1.4)
-    for size in (1, 5, 9):
-        same.receive(update((0, 0), num_samples=size))
-    assert torch.equal(same.x, vector(1, 0))
 
 
 def test_fedavg_with_equal_sizes_is_fedbuff_of_a_whole_round():
@@ -109,39 +91,6 @@ def test_fedavg_with_equal_sizes_is_fedbuff_of_a_whole_round():
         left.receive(update(delta, num_samples=350))
         right.receive(update(delta, num_samples=350))
     torch.testing.assert_close(left.x, right.x, rtol=1e-12, atol=1e-12)
-
-
-@given(deltas, st.permutations(range(6)), st.sampled_from(["none", "poly", "poly_norm"]))
-def test_order_in_the_buffer_does_not_matter(entries, order, weight):
-    left = started("fedbuff", buffer_size=len(entries), staleness_weight=weight)
-    right = started("fedbuff", buffer_size=len(entries), staleness_weight=weight)
-    left.version = right.version = 6
-    for place in range(len(entries)):
-        left.receive(update(entries[place], place))
-    for place in [p for p in order if p < len(entries)]:
-        right.receive(update(entries[place], place))
-    torch.testing.assert_close(left.x, right.x, rtol=1e-12, atol=1e-12)
-
-
-@given(deltas, numbers, st.floats(0.01, 2))
-def test_translation_equivariant_and_linear_in_server_lr(entries, shift, rate):
-    plain = started("fedbuff", buffer_size=len(entries))
-    moved = started("fedbuff", x0=(1 + shift, shift), buffer_size=len(entries), server_lr=rate)
-    for entry in entries:
-        plain.receive(update(entry))
-        moved.receive(update(entry))
-    torch.testing.assert_close(
-        moved.x - vector(1 + shift, shift), rate * (plain.x - vector(1, 0)), rtol=1e-9, atol=1e-9
-    )
-
-
-def test_without_weighting_staleness_does_not_matter():
-    methods = [started("fedbuff", buffer_size=2) for _ in range(2)]
-    for method, versions in zip(methods, ((4, 4), (0, 3)), strict=True):
-        method.version = 4
-        for version in versions:
-            method.receive(update((0.3, -0.7), version))
-    assert torch.equal(methods[0].x, methods[1].x)
 
 
 def test_samples_weighting():

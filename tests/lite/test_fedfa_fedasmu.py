@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import conftest
-from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite import Config, run
+from asyncfl_lite.algorithms import FedASMU, make_algorithm
 from conftest import update, vector
 
 started = functools.partial(conftest.started, x0=(0.0, 0.0))
@@ -30,15 +31,6 @@ def test_fedfa_worked_window():
     assert models(started("fedfa", queue_length=2), (2, 2), (0, 4), (4, 0)) == [(2, 2), (1, 3), (2, 2)]
 
 
-def test_fedfa_incremental_form():
-    """Full queue: x + (x_i - oldest)/M."""
-    method = started("fedfa", queue_length=3)
-    models(method, (1, 2), (5, -1), (0, 4))
-    oldest, before = method.entries[0], method.x
-    models(method, (7, 7))
-    torch.testing.assert_close(method.x, before + (vector(7, 7) - oldest) / 3)
-
-
 @given(st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5)), min_size=1, max_size=6))
 def test_fedfa_with_a_queue_of_one_is_fedasync_of_full_weight(values):
     fedfa = started("fedfa", x0=(1, 0), queue_length=1)
@@ -47,10 +39,6 @@ def test_fedfa_with_a_queue_of_one_is_fedasync_of_full_weight(values):
         for method in (fedfa, fedasync):
             method.receive(update(value, 0))
         assert torch.equal(fedfa.x, fedasync.x)
-
-
-def test_fedfa_of_equal_models_is_that_model():
-    assert models(started("fedfa", queue_length=4), *[(3, -1)] * 6)[-1] == (3, -1)
 
 
 def arrivals(method, *pairs):
@@ -121,3 +109,11 @@ def test_fedasmu_merges_only_what_is_newer():
     phi = 1 - 1 / 2**0.5
     assert merged.weight == pytest.approx(phi / (1 + phi))
     assert torch.equal(merged.model, method.x)
+
+
+def test_fedasmus_clients_merge_half_way_in_a_real_run(monkeypatch):
+    ends = {}
+    for merge_at in (None, 0.0, FedASMU.midway):
+        monkeypatch.setattr(FedASMU, "midway", merge_at)
+        ends[merge_at] = run(Config(algorithm="fedasmu", clients=6, concurrency=4, rounds=8, local_steps=4)).x.tolist()
+    assert ends[None] == ends[0.0] != ends[0.5]  # merging at once merges what was just sent: nothing

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from asyncfl_lite import Config
 from asyncfl_lite.clients.trainer import Trainer
@@ -46,15 +44,6 @@ def test_without_momentum_fedavgm_is_fedavg():
     assert torch.equal(methods[0].x, methods[1].x)
 
 
-@given(st.lists(st.floats(0.01, 5), min_size=1, max_size=5), st.floats(0.1, 100))
-def test_fedadam_is_scale_invariant_without_epsilon(deltas, scale):
-    small, large = (started("fedadam", x0=(0,), eps=0.0) for _ in range(2))
-    for delta in deltas:
-        small.receive(update((delta,)))
-        large.receive(update((scale * delta,)))
-    torch.testing.assert_close(small.x, large.x, rtol=1e-9, atol=1e-12)
-
-
 def test_fedprox_worked_steps():
     """F = ½‖w - (3, 1)‖² from x = (1, 0), η_l = .5, μ = .1: (2, .5), then (2.45, .725)."""
     model = VectorModel(Quadratic())
@@ -93,16 +82,3 @@ def test_fedprox_without_its_term_is_fedavg(equal):
     plain = Run(Config(algorithm="fedavg", client_lr=0.1, **base)).finish()
     same = prox.summary["weights_sha256"] == plain.summary["weights_sha256"]
     assert same == (equal["mu"] == 0)
-
-
-def test_permuting_clients_leaves_synchronous_methods_unchanged():
-    """As theory's T12 has it of all methods that should not depend on clients' numbers."""
-    reports = [((0.1, 0.2), 5), ((-1, 0.3), 2), ((2, 2), 9)]
-    for name in ("fedavg", "fedavgm", "fedadam", "fedprox"):
-        ends = []
-        for names in ((0, 1, 2), (2, 0, 1)):
-            method = started(name, buffer_size=3)
-            for client, (delta, size) in zip(names, reports, strict=True):
-                method.receive(update(delta, client=client, num_samples=size))
-            ends.append(method.x)
-        assert torch.equal(*ends)

@@ -20,10 +20,6 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.features import stored_statistics
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.jobs import Outcome
-from asyncfl_lite.simulator.scheduling import SCHEDULING
-from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
 from conftest import linear_model, update, vector
 
@@ -119,38 +115,6 @@ def test_worked_update_of_dd(monkeypatch):
     monkeypatch.setattr(server, "distilled_update", lambda: vector(0.1, 0.1))
     server.receive(update((0.4, 0), label_counts=COUNTS))
     torch.testing.assert_close(server.x, vector(1.05, 0.01), **exactly)
-
-
-@given(st.floats(-2, 2), st.floats(-2, 2), st.floats(-2, 2), st.floats(0, 1))
-def test_the_rule_is_not_appendix_hs_interpolation(x, start, delta, rate):
-    def step(x, start, delta, rate):
-        server = AFLDW(server_lr=rate, beta_family="constant", beta_constant=0)
-        server.start(vector(x))
-        server.receive(update([delta], start=vector(start)))
-        return server.x.item()
-
-    def appendix_h(x, start, delta, rate):
-        return (1 - rate) * x + rate * (start + delta)
-
-    assert step(1.5, 1, 0.4, 0.1) == pytest.approx(1.54, rel=1e-12)
-    assert appendix_h(1.5, 1, 0.4, 0.1) == pytest.approx(1.49, rel=1e-12)
-    difference = step(x, start, delta, rate) - appendix_h(x, start, delta, rate)
-    assert difference == pytest.approx(rate * (x - start), abs=1e-12)
-
-
-def test_half_of_the_weight_goes_to_distillation_in_the_papers_regime():
-    sizes, steps = np.full(1000, 350), 4000
-    delays = DELAYS.get("fedrevive")().prepare(sizes, np.random.default_rng(0))
-    server = AFLDW()
-    server.start(torch.zeros(1), keep_versions=False)
-    clock = Simulation(server, SCHEDULING.get("after_agg")(100, 1), delays, range(1000), seed=1, rounds=steps)
-    clock.run(lambda jobs: [Outcome(torch.zeros(1))] * len(jobs))
-    staleness = np.array([arrival.staleness for arrival in clock.arrivals[500:]])
-    betas = np.array([server.beta(tau) for tau in staleness])
-    assert np.median(staleness) == pytest.approx(73, abs=4)
-    assert np.quantile(staleness, [0.05, 0.95]) == pytest.approx([22, 263], rel=0.1)
-    assert betas.mean() == pytest.approx(0.53, abs=0.03)
-    assert (betas == 1).mean() == pytest.approx(0.20, abs=0.03)
 
 
 # Distillation, with a linear model in float64

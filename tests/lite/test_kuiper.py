@@ -18,9 +18,6 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.run import Run
 from conftest import update, vector
 
-exactly = {"rtol": 1e-7, "atol": 1e-12}
-
-
 started = functools.partial(conftest.started, "kuiper")
 
 
@@ -78,35 +75,10 @@ def test_equal_accuracies_are_no_accuracies_when_renormalised(reports, accuracy)
     torch.testing.assert_close(with_accuracy.x, without.x, rtol=1e-9, atol=1e-9)
 
 
-@given(entries)
-def test_clients_that_return_the_global_model(reports):
-    """Renormalised and delta leave it; literally it shrinks by 1 - β_t (1 - Σ c_i)."""
-    unmoved = [((1.0, 2.0), *rest) for _, *rest in reports]
-    for norm in ("renorm", "delta", "literal"):
-        method = started(x0=(1, 2), buffer_size=len(reports), kuiper_norm=norm)
-        burst(method, unmoved)
-        total = sum(size for _, size, _, _ in reports)
-        kept = sum(size * (1 - accuracy) for _, size, accuracy, _ in reports) / total
-        rate = method.mixing_weight(sum(stale for *_, stale in reports) / len(reports))
-        factor = 1 - rate * (1 - kept) if norm == "literal" else 1
-        torch.testing.assert_close(method.x, factor * vector(1, 2), **exactly)
-
-
 def test_worked_shrinking():
     method = started(x0=(1, 2), buffer_size=2, kuiper_norm="literal")
     burst(method, [((1, 2), 100, 0.6, 0), ((1, 2), 300, 0.2, 2)])
     torch.testing.assert_close(method.x, 0.8515075758 * vector(1, 2), rtol=1e-7, atol=0)
-
-
-def test_literal_is_not_translation_equivariant_and_renormalised_is():
-    """As theory's T12 has it: the test that finds the shrinking."""
-    for norm, same in (("renorm", True), ("delta", True), ("literal", False)):
-        ends = []
-        for shift in (0.0, 3.0):
-            method = started(x0=(1 + shift, shift), buffer_size=2, kuiper_norm=norm)
-            burst(method, [((x + shift, y + shift), *rest) for (x, y), *rest in EXAMPLE])
-            ends.append(method.x - shift)
-        assert torch.allclose(*ends) == same
 
 
 def test_a_perfect_client_has_no_weight_and_a_perfect_burst_changes_nothing():

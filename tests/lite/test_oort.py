@@ -84,11 +84,6 @@ def test_worked_scores():
     np.testing.assert_allclose(without[3], 0.16015082, rtol=0, atol=5e-9)
 
 
-def test_preferred_duration_is_a_place_in_the_sorted_durations():
-    assert [preferred_duration(DURATIONS, p) for p in (0, 24, 25, 99)] == [5, 5, 10, 40]
-    assert preferred_duration(DURATIONS, 100) == preferred_duration([], 10) == math.inf
-
-
 def test_an_outlier_counts_as_the_clip_bound(constant):
     utilities = [*range(1, 100), 1e6]  # place int(0.98 * 100) of the sorted ones holds 99
     score = scores(utilities, np.ones(100), np.ones(100), 1, math.inf)
@@ -115,15 +110,6 @@ def test_without_a_penalty_speed_is_ignored(rows, preferred):
     utilities, durations, last = map(np.array, zip(*rows, strict=True))
     score = scores(utilities, durations, last, 30, preferred, penalty=0)
     assert np.array_equal(score, scores(utilities, np.zeros(len(rows)), last, 30, preferred))
-
-
-@settings(deadline=None)
-@given(st.permutations(range(1, 9)), st.floats(0, 1e6), st.floats(0, 100), st.floats(0, 100))
-def test_among_equals_the_longest_unseen_is_first(last, utility, duration, preferred):
-    equal_ones = np.full(8, utility), np.full(8, duration)
-    score = scores(*equal_ones, np.array(last), 9, preferred)
-    if duration <= preferred or (preferred / duration) ** 2 > 1e-12:
-        assert np.argsort(-score).tolist() == np.argsort(last).tolist()
 
 
 @pytest.mark.parametrize(

@@ -448,3 +448,10 @@ def test_an_augmentation_or_a_loss_that_draws_from_elsewhere_is_refused(name):
     for task, line in ((late, "^augment: "), (points(Noisy), "^task: Noisy.losses ")):
         with pytest.raises(DataError, match=f"{line}.*{why}"):
             Run(MLP, task)
+
+
+def test_a_module_that_build_keeps_is_left_alone(own):
+    kept = Net(lambda x, _: x)
+    before = {name: value.clone() for name, value in kept.state_dict().items()}
+    run(own(lambda: kept), task=points(), weights={name: value + 1 for name, value in before.items()})
+    assert all(torch.equal(value, before[name]) for name, value in kept.state_dict().items())

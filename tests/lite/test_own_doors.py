@@ -358,6 +358,7 @@ def test_tensors_of_every_type_of_number_are_taken(kind):
         (np.ones((12, 1, 4, 4), np.uint16), "are token ids only if you give vocabulary; images must be real numbers"),
         (INPUTS.assign(a=-1.7e308), "inputs: column 'a': must be finite as float32, got -1.7e+308"),
         (INPUTS.assign(a=1j), "inputs: column 'a' holds no numbers but complex128"),
+        (INPUTS.assign(a="x"), "pd.get_dummies(table, columns=['a'])"),
     ],
 )
 def test_numbers_that_float32_would_falsify_are_one_line(inputs, words):

@@ -47,6 +47,18 @@ def test_what_it_depends_on_makes_another(trainings, other):
     assert "threads" in other or first.shape != second.shape or not torch.equal(first, second)
 
 
+@pytest.mark.parametrize(
+    ("place", "name", "other"),
+    [(torch.backends.cpu, "get_cpu_capability", lambda: "other"), (torch, "__version__", "other")],
+    ids=["instructions", "build"],
+)
+def test_another_machine_that_shares_the_cache_makes_another(trainings, monkeypatch, place, name, other):
+    start()
+    monkeypatch.setattr(place, name, other)
+    start()
+    assert len(trainings) == 2
+
+
 def flipped(content, place):
     """One bit is another one."""
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]

@@ -16,11 +16,14 @@ from asyncfl_lite import Config, Run, Task, load_result, run
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.weights import WEIGHTS
 from asyncfl_lite.runs.assembly import load_task
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.store import BEGINS, check_free, data_of, identity_of, standing, write_record
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.tasks import TASKS
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
 CONFIG, OTHER = Config(**SMALL), Config(**SMALL, seed=1, client_lr=0.05)
@@ -255,3 +258,9 @@ def test_a_fingerprint_is_of_what_is_in_the_files(tmp_path, monkeypatch):
     os.utime(place / "part/x", (6, 6))
     assert fingerprint([place]) != large
     files._fingerprint.cache_clear()
+
+
+def test_all_that_reads_a_folder_says_what_it_reads():
+    """Or an edited data set's results would count as those of today's files."""
+    found = [cls for registry in (TASKS, DELAYS) for cls in map(registry.get, registry) if "folder" in cls.model_fields]
+    assert len(found) > 10 and [cls for cls in found if cls.files is Settings.files] == []

@@ -20,6 +20,7 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, run
+from asyncfl_lite.algorithms import ALGORITHMS
 
 OWN = Path(__file__).parents[1] / "same_bits.json"
 TABLE = Path(os.environ.get("SAME_BITS", OWN))
@@ -29,25 +30,7 @@ QUICK = {  # what makes a method's run short
     "fedrevive": {"settings": {"synthesis_only_rounds": 1, "k_synth": 3, "k_kd": 5, "t_gen": 3}},
     "dd_fedrevive": {"settings": {"k_kd": 5}},
 }
-METHODS = [
-    "afl_dw",
-    "ca2fl",
-    "dd_fedrevive",
-    "fadas",
-    "fedac",
-    "fedadam",
-    "fedadt",
-    "fedasmu",
-    "fedasync",
-    "fedavg",
-    "fedavgm",
-    "fedbuff",
-    "fedecho",
-    "fedfa",
-    "fedprox",
-    "fedrevive",
-    "kuiper",
-]
+METHODS = list(ALGORITHMS)
 TROUBLE = {"dropout": 0.1, "crash": 0.2, "partial": 0.2, "duplicate": 0.1, "damage": 0.1, "time_out": 40.0}
 RUNS = {
     **{name: {"algorithm": name, **QUICK.get(name, {})} for name in METHODS},

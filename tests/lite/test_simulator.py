@@ -101,8 +101,8 @@ def test_who_trains_and_for_how_long_come_from_two_streams(scheduling):
         pytest.param("fedecho_large", 50, 25, 5, "before_agg", 20_000, 5.0, 0.03, marks=pytest.mark.long),
         ("fedecho_mild", 50, 25, 5, "before_agg", 10_000, 5.0, 0.03),
         ("fedecho_mild", 50, 25, 5, "after_agg", 10_000, 4.8, 0.03),
-        ("fedrevive", 1000, 100, 1, "after_agg", 20_000, 99.0, 0.6),
-        ("fedrevive_shift", 1000, 100, 1, "after_agg", 20_000, 99.0, 0.6),
+        ("fedrevive", 1000, 100, 1, "after_agg", 8_000, 99.0, 1.3),
+        ("fedrevive_shift", 1000, 100, 1, "after_agg", 8_000, 99.0, 1.3),
         ("constant", 10, 10, 2, "after_agg", 2_000, 4.5, 0.01),
     ],
 )
@@ -309,3 +309,18 @@ def test_half_way_models_are_those_of_that_time_and_jobs_train_after_it():
              horizon=5.0, selection=SameClient())  # fmt: skip
     assert seen[1, 0] == (2, 0)
     assert [seen[0, number] for number in range(4)] == [(number, number) for number in range(4)]
+
+
+@pytest.mark.parametrize("delay", [-1.0, math.nan])
+def test_the_self_check_finds_impossible_durations(delay):
+    with pytest.raises(SimulationError, match="client 0"):
+        simulate(Continuous(1, 1), Fixed(delay), 1, rounds=3)
+
+
+def test_the_self_check_finds_too_many_in_flight():
+    class Eager(type(Continuous(1))):
+        def after_receive(self, simulation, client, changed):
+            simulation.dispatch_idle(2)
+
+    with pytest.raises(SimulationError, match="3 clients in flight, at most 2 allowed"):
+        simulate(Eager(2, 1), Fixed(1, 2, 3, 4), 4, rounds=10)

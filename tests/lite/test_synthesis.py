@@ -78,20 +78,6 @@ def test_a_client_that_is_not_known_or_overflows_counts_as_uniform():
 proportions = st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=1, max_size=5)
 
 
-@given(proportions)
-def test_weights_sum_to_one_for_every_class(rows):
-    weights = teacher_weights(torch.tensor(rows, dtype=torch.float64))
-    assert (weights >= 0).all()
-    torch.testing.assert_close(weights.sum(0), torch.ones(3, dtype=torch.float64))
-
-
-@given(proportions, st.floats(0.1, 5))
-def test_proxies_are_probabilities(rows, temperature):
-    proxy = probed_proportions(50 * torch.tensor(rows), temperature)
-    assert (proxy >= 0).all()
-    assert proxy.sum().item() == pytest.approx(1)
-
-
 def test_probes_are_noise_or_random_tokens():
     noise = probe_inputs(InputSpec((1, 8, 8), 10, low=5.0, high=6.0), 400, rng(), LIKE.double())
     assert noise.dtype == torch.float64
@@ -265,13 +251,6 @@ def test_worked_meta_step():
     synthesiser = Synthesiser(Line(), meta_rate=0.2)
     synthesiser.meta_update(vector(2, 0))
     torch.testing.assert_close(synthesiser.theta, vector(1.2, 1.6), **exactly)
-
-
-@pytest.mark.parametrize(("rate", "expected"), [(0.0, vector(1, 2)), (1.0, vector(2, 0))])
-def test_extreme_meta_steps(rate, expected):
-    synthesiser = Synthesiser(Line(), meta_rate=rate)
-    synthesiser.meta_update(vector(2, 0))
-    assert torch.equal(synthesiser.theta, expected)
 
 
 def test_syntheses_are_counted_and_the_count_is_saved():

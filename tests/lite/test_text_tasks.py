@@ -22,7 +22,6 @@ from sklearn.utils import Bunch
 from torch.func import grad, vmap
 from torch.nn import functional
 
-from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ConfigError, DataError
@@ -385,13 +384,6 @@ PLAY = "\n\n".join(
 )
 
 
-def test_roles_speak_for_themselves():
-    speeches, sizes = roles_of("\n" + PLAY + "\n\n\n")
-    assert list(speeches) == ["HAM", "OPH", "FOOL"]
-    assert speeches["HAM"].startswith("to be or 0.\nto be or 1.\n") and speeches["HAM"].endswith("29.\n")
-    assert sizes["HAM"] == sum(len(f"HAM:\nto be or {number}.") for number in range(30))
-
-
 def test_shakespeare_from_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(Shakespeare, "least", 100)
     monkeypatch.setattr(Shakespeare, "length", 20)
@@ -445,16 +437,6 @@ def test_the_real_shakespeare():
 
 
 # Training
-
-
-@pytest.mark.long
-def test_next_characters_are_learned():
-    config = Config(task="pydoc_chars", model="lstm", model_settings={"width": 32}, partition="natural", clients=10,
-                    concurrency=5, buffer_size=3, local_epochs=1, batch_size=10, client_optimizer="adam",
-                    client_lr=0.01, rounds=8, eval_every=8)  # fmt: skip
-    result = run(config)
-    assert result.curve["perplexity"].iloc[0] > 80 and result.summary["final_perplexity"] < 40
-    assert result.summary["final_perplexity"] == pytest.approx(math.exp(result.summary["final_loss"]))
 
 
 def test_a_seed_can_draw_the_pairs_and_keeps_some_for_validation():

@@ -10,6 +10,7 @@ import torch
 
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.base.devices import SETTINGS, usual_torch
+from asyncfl_lite.base.errors import ConfigError
 
 SMALL = {"clients": 4, "concurrency": 2, "buffer_size": 1, "rounds": 1, "local_steps": 1, "batch_size": 16}
 RUNS = [Config(model="cnn", **SMALL), Config(model_settings={"hidden": (128,)}, **SMALL)]
@@ -96,3 +97,8 @@ def test_the_run_has_the_threads_of_its_configuration_from_the_first_tensor_on(m
     with pytest.raises(ZeroDivisionError):
         run(Config(threads=2, **SMALL))
     assert found == [2] and torch.get_num_threads() == 1
+
+
+def test_runs_with_other_numbers_of_threads_are_not_run_together():
+    with pytest.raises(ConfigError, match="^threads: must be the same for runs that train together, got 1, 2$"):
+        run_many([RUNS[0], Config(**{**RUNS[0].as_dict(), "threads": 2})])

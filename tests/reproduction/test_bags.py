@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from asyncfl_lite import Config, run
 from asyncfl_reproduction.standins.text import Topics20Bags, Weighing
@@ -40,25 +39,6 @@ def test_a_world_is_the_same_again_and_another_one_is_not():
     assert torch.equal(task.of_run(2).test_inputs, again.of_run(5).test_inputs)
     means = torch.stack([task.of_run(seed).samples[0].mean(0) for seed in range(3)])
     assert torch.pdist(means).min() > 1
-
-
-def test_classes_can_be_learned_the_better_the_fewer_sides_they_have():
-    def score(sides: int) -> float:
-        task = Topics20Bags(samples=3000, test_samples=500, worlds=1, sides=sides).load()
-        fitted = LinearDiscriminantAnalysis().fit(*task.samples)
-        return fitted.score(task.test_inputs, task.test_labels)
-
-    assert score(1) > 0.85 and 0.15 < score(10) < score(5) < score(1) - 0.1
-
-
-def test_natural_documents_are_of_the_classes_topics_and_others_are_not():
-    task = Topics20Bags(samples=3000, test_samples=200, worlds=1, sides=1).load()
-    fitted = LinearDiscriminantAnalysis().fit(*task.samples)
-    sure = {
-        name: float(np.mean(fitted.predict_proba(task.unlabelled_set(name, 300, RNG(0))).max(1)))
-        for name in ("natural", "synthetic", "cross", "noise")
-    }
-    assert sure["natural"] > 0.9 and sure["natural"] > sure["cross"] + 0.05
 
 
 @pytest.mark.parametrize("name", ["natural", "cross", "synthetic"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -323,3 +324,12 @@ def test_published_numbers_are_all_there():
     row = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].iloc[0]
     assert (row["value"], row["std"]) == (52.85, 7.76)
     assert len(hyperparameters("FedEcho")) > 100
+
+
+def test_a_cell_whose_twin_was_not_run_yet_is_no_comparison_in_the_other_column():
+    """Else one side would be untuned and the other one tuned."""
+    cells = {"a": around(0.83), "b": around(0.829), "a@server-rate": around(0.7)}
+    for there in (cells, {name: cells[name] for name in "ab"}):
+        planned = replace(measured(**there), planned={"a", "b", "a@server-rate", "b@server-rate"})
+        (row,) = check_claims(planned, [A_ABOVE_B]).to_dict("records")
+        assert (row["ours"], row[FIXED]) == (EQUIVALENT, NOT_RUN)

@@ -141,3 +141,11 @@ def test_a_parts_p_is_corrected_only_where_it_refutes():
     found = within_a_claim(parts(*[0.05] * 3, -0.0125))
     alone = parts(-0.0125)[0].scaled
     assert found[-1] == (OPEN, pytest.approx(4 * alone)) and found[0][1] == parts(0.05)[0].scaled
+
+
+@pytest.mark.parametrize(("seeds", "verdict"), [(3, OPEN), (5, OPEN), (6, HOLDS), (32, HOLDS)])
+def test_equal_differences_and_odd_input_decide_nothing_by_accident(seeds, verdict):
+    found = contrast(np.full(seeds, 0.3) + 1e-16 * np.arange(seeds), "")
+    assert found.verdict == verdict and found.p == pytest.approx(0.5 ** (seeds - 1))
+    for few in ([], [0.5], [0.5, 0.4, np.nan], [np.inf, 1.0, 2.0, 3.0]):
+        assert contrast(np.array(few), "").verdict == OPEN

@@ -14,7 +14,7 @@ from asyncfl_lite.clients.training import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import TABLES, data_of
-from asyncfl_reproduction.standins.glyphs import Glyphs, Glyphs50
+from asyncfl_reproduction.standins.glyphs import Glyphs
 
 RNG = np.random.default_rng
 FEW = {"samples": 400, "test_samples": 100, "worlds": 4}
@@ -121,13 +121,3 @@ def test_each_knob_makes_classes_harder_to_tell_apart(harder):
 
     easy = {"clutter": 0.3, "looks": 2}
     assert score(**{**easy, **harder}) < score(**easy) - 0.05
-
-
-def test_fifty_classes_leave_a_client_four_or_five():
-    settings = {"samples": 2000, "test_samples": 100, "worlds": 2}
-    config = Config(task="glyphs50", task_settings=settings, partition_settings={"bias": 1.0})
-    task = load_task(config.task_settings).of_run(1)
-    assert (config.clients, config.concurrency, config.buffer_size, task.num_classes) == (12, 12, 4, 50)
-    held = [len(np.unique(task.labels[part])) for part in deal_out(config, task)]
-    assert set(held) == {4, 5} and sum(held) == 50
-    assert task.stands_in_for == "HMDB51 and UCF101" and Glyphs50(**settings).load().class_names[7] == "07"

@@ -129,6 +129,13 @@ def test_a_tuned_cell_takes_the_best_of_all_searches_of_its_place(tmp_path, colu
     assert own == {"client_lr": 0.8 if isnan(other) else 0.9}
 
 
+def test_half_a_search_chooses_nothing(tmp_path):
+    tell(tmp_path, "p/half", {0.1: 0.1, 0.2: 0.2, 0.3: 0.3}, left_out=1)
+    tell(tmp_path, "p/diverged", {0.1: 0.1, 0.2: 0.2, 0.3: nan})
+    found = [chosen_for("laptop", f"p/{name}", folder=tmp_path) for name in ("half", "diverged", "none")]
+    assert found == [None, {"client_lr": 0.2}, None]
+
+
 def test_a_column_fixes_what_it_is_named_for_and_nothing_else():
     file = read_grids()
     for group, methods in file.server_rate.grids.items():

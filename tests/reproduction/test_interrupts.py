@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, Run, load_result, run, run_many
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs import lockstep
 from asyncfl_lite.runs.progress import Interrupted
 from asyncfl_lite.runs.results import Trained
@@ -24,9 +25,7 @@ SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "eval_ev
 pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
 KINDS = [
     {},
-    {"vectorize": "off"},
     {"algorithm": "fedecho", "settings": {"distill_samples": 40}, "vectorize": "off"},
-    {"algorithm": "fedac", "scheduling": "after_agg"},
     {"algorithm": "fedasmu", "buffer_size": 1},
     {"faults": {"dropout": 0.2, "time_out": 9.0, "partial": 0.3, "duplicate": 0.3}},
 ]
@@ -149,6 +148,13 @@ def three(tmp_path):
     """Three runs of which one ends long before the others, and a folder for each."""
     configs = [Config(**{**SMALL, "rounds": rounds, "seed": rounds}) for rounds in (1, 6, 7)]
     return configs, [tmp_path / f"{config.rounds}" for config in configs]
+
+
+def test_folders_must_be_one_for_each(three):
+    configs, folders = three
+    for wrong in (folders[:2], [folders[0]] * 3):
+        with pytest.raises(ConfigError, match="^folders: must be 3 different ones, one for each configuration"):
+            run_many(configs, folders=wrong)
 
 
 def test_runs_in_lockstep_save_themselves_and_keep_what_is_finished(three, tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from asked import Asked
 
-from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_reproduction.claims import NOT_RUN, OPEN, Measured
 from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
 from asyncfl_reproduction.league.across import (
@@ -119,24 +118,6 @@ def test_reversals_are_counted(there, begins, state):
     answered, text = ask("X-2", m)
     assert answered == state
     assert text.startswith(begins)
-
-
-@pytest.mark.parametrize(("fresh", "said"), [(80, "the first is better"), (99, "the second is better")])
-def test_the_gain_at_large_delay_is_compared_with_that_without(fresh, said):
-    m = runs({f"{LARGE}/fedecho": 90, f"{LARGE}/fedbuff": 80, "questions/x4/none/fedecho": fresh,
-              "questions/x4/none/fedbuff": 80})  # fmt: skip
-    assert said in ask("X-4", m)[1]
-
-
-def test_memory_is_that_of_models_versions_and_logits():
-    state, text = ask("X-11", runs({f"{LARGE}/{method}": 80 for method in ("fedbuff", "fedecho", "ca2fl")}))
-    assert state == ANSWERED
-    assert "fedbuff 80.0%, 2 models, 8 kB;" in text
-    assert (
-        "fedecho 80.0%, 14 models, 56 kB, 12 of them versions in flight, and 2 kB of logits for each unlabelled" in text
-    )
-    assert "ca2fl 80.0%, 57 models" in text
-    assert all(ALGORITHMS.get("fedavg" if name == "oort" else name) for name in (*FIVE, *OTHERS))
 
 
 def test_answers_mark_constant_answers_and_do_not_count_them():

@@ -16,7 +16,6 @@ from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.claims import CLAIMS, Measured
 from asyncfl_reproduction.grid.cells import expand_grid
@@ -31,7 +30,6 @@ from asyncfl_reproduction.report import (
     metrics,
     page,
     ranks,
-    shown,
     summary,
     tables,
 )
@@ -43,7 +41,6 @@ from asyncfl_reproduction.verdicts import (
     HOLDS,
     OPEN,
     REVERSED,
-    VERDICTS,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -235,16 +232,6 @@ def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, refer
     assert bool(tables.background(found)) == bool(verdict)
 
 
-def test_colours_reach_the_table_as_laid_out(tmp_path):
-    found = {"fedecho-cross": [0.5, 0.51, 0.52], "fedbuff": [0.72, 0.71, 0.7], "fedac": [0.3, 0.32, 0.31]}
-    for method, accuracies in found.items():
-        record(tmp_path, f"fedecho/table2/large-dir0.1/{method}", accuracies)
-    recorded = Recorded(SMOKE, tmp_path)
-    html = shown.styled(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2", {}).to_html()
-    assert html.count(VERDICT_COLOURS[REVERSED]) == html.count(VERDICT_COLOURS[HOLDS]) == 1
-    assert VERDICT_COLOURS[OPEN] not in html
-
-
 def run_notebook(monkeypatch, tier, runs, folder):
     """Execute the notebook's code in this process; return what it displays."""
     shown: list = []
@@ -305,18 +292,6 @@ def test_tables_are_files_in_three_formats_that_read_back(tmp_path):
     assert len(body) == 1 + 14
 
 
-def test_the_summary_counts_claims_and_cells(tmp_path):
-    record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
-    table = summary.verdicts(Recorded(SMOKE, tmp_path)).set_index("paper")
-    assert list(table.index) == ["FedEcho", "FedRevive", "KUIPER", "FedADT", "all"]
-    assert (table[list(VERDICTS)].sum(axis=1) == table["claims"]).all()
-    assert table.loc["FedEcho", "cells recorded"].startswith("1 of ")
-    assert table.loc["all", "claims"] == table["claims"].iloc[:-1].sum()
-    headlines = summary.headlines(Recorded(SMOKE, tmp_path)).set_index("number")
-    assert headlines.loc["FedBuff's there", "ours"].tolist()[0] == "42.00 ± 2.00"
-    assert (headlines["ours"] == "not run").sum() == len(headlines) - 1
-
-
 CONSTANT = {"largest_prediction_share": 1.0, "worst_class_accuracy": 0.0}
 
 
@@ -343,14 +318,6 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
         "2 of 3 cells predict one class for everything" in told
         and "FedEcho, Table 4: FedEcho (constant answer)" in told
     )
-
-
-def test_compute_is_summed_by_paper_and_method(tmp_path):
-    record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
-    record(tmp_path, "kuiper/fig3b/bias1/oort")
-    table = summary.compute(Recorded(SMOKE, tmp_path)).set_index(["paper", "method"])
-    assert table.loc[("kuiper", "Oort"), "CPU minutes"] == 0.1
-    assert table.loc[("all", "all")].to_dict() == {"cells": 2, "runs": 6, "client updates": 120, "CPU minutes": 0.2}
 
 
 def test_runs_of_another_meaning_are_flagged_and_left_out(monkeypatch, tmp_path):
@@ -382,19 +349,6 @@ def test_ranks_and_nemenyis_difference_are_demsars():
     assert found.blocks == 12 and found.p < 1e-6
     assert found.critical == pytest.approx(2.728 * np.sqrt(5 * 6 / (6 * 12)), abs=2e-3)  # q of Demšar's Table 5
     assert ranks.groups(found) == [(0, 1), (1, 2), (2, 3), (3, 4)]
-
-
-def test_the_heat_map_needs_two_methods(tmp_path):
-    record(tmp_path, f"{PLACE}/fedbuff", tier=LEAGUE)
-    assert head_to_head.heat_map(Recorded(LEAGUE, tmp_path).measured) is None
-    record(tmp_path, f"{PLACE}/fedadt", [0.7, 0.71, 0.72], tier=LEAGUE)
-    measured = Recorded(LEAGUE, tmp_path).measured
-    assert isinstance(head_to_head.heat_map(measured), Figure)
-    assert isinstance(head_to_head.critical_differences(measured), Figure)
-    assert head_to_head.table(measured).to_dict("records") == [
-        {"method": "FedBuff", "drawn shapes, large, tuned": "42.0 ± 2.0"},
-        {"method": "FedADT", "drawn shapes, large, tuned": "61.0 ± 1.0 *"},
-    ]
 
 
 def test_the_column_with_fixed_servers_has_a_place_of_its_own():

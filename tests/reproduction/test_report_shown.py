@@ -11,13 +11,11 @@ import pandas as pd
 import pytest
 from test_report import record
 
-from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.report import Recorded, folds, page, shown, tables
+from asyncfl_reproduction.report import Recorded, page, shown, tables
 from asyncfl_reproduction.report.names import names
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
-from asyncfl_reproduction.written import count
 
 LAPTOP = Path(__file__).parents[2] / "asyncfl_reproduction/cells/laptop.yaml"
 PLACE = "fedecho/table2/large-dir0.1"
@@ -73,14 +71,6 @@ def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):
     assert found == ["52.85 ± 7.76", "60.45 ± 0.30", "20.45 ± 0.30"]
 
 
-def test_where_no_twin_is_due_its_place_is_empty(both):
-    recorded = Recorded(LAPTOP, both)
-    table = tables.beside(recorded, "KUIPER", "Table 3")
-    assert set(table[FIXED]) == {""} and list(tables.lines_of(table)) == ["paper", "ours"]
-    due = tables.beside(recorded, "FedEcho", "Table 2").set_index("method")[FIXED]
-    assert set(due["FADAS"]) == {"not run", ""}  # the three other columns are not in this tier
-
-
 def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
     cell = {cell.name: cell for cell in CELLS}[f"{PLACE}/fedbuff@server-rate"]
     for seed in range(3, 10):
@@ -91,15 +81,6 @@ def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
     assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html
     assert "ours, server rate 1" in html and "distillation set" in html and "distill_set" not in html
     assert page._about(table) == " · test accuracy, % · ours: mean ± standard deviation over 10 seeds"
-
-
-def test_a_number_in_a_list_says_in_names_what_it_is_from():
-    table = pd.DataFrame({"metric": ["gain"], "paper": ["1.0"], "ours": ["-2.0 ± 1.0"], "verdict": [REVERSED]})
-    table = table.assign(cell=f"{PLACE}/fedbuff - {PLACE}/fedac", seeds="3", **{FIXED: ""})
-    table = table.assign(**{tables.part(FIXED, what): "" for what in tables.PARTS})
-    html = shown.in_rows(table, NAMES).to_html()
-    assert ">FedBuff less FedAC† · large delay, α = 0.1</span>" in html
-    assert "−2.0\u00a0±\u00a01.0" in html and VERDICT_COLOURS[REVERSED] in html and FIXED not in html
 
 
 def test_rows_that_were_not_run_are_folded_below_the_others(both, monkeypatch):
@@ -143,33 +124,3 @@ def test_claims_that_were_not_run_are_folded_with_their_reason():
     )
     only = shown.claims(pd.DataFrame(left).drop(columns=[FIXED, f"{FIXED}, detail"]), NAMES)
     assert only.startswith("<details") and only.endswith("</details>")
-
-
-def test_every_cell_is_listed_by_name_and_the_missing_are_folded(both, monkeypatch):
-    out = []
-    monkeypatch.setattr(page, "display", lambda *things: out.extend(things))
-    page.Page(LAPTOP, both).cells()
-    (html,) = (one.data for one in out)
-    assert "<summary>FedEcho, Table 2: 4 cells</summary>" in html
-    assert f"<summary>{len(CELLS) - 5} cells of {len(CELLS)} not run</summary>" in html
-    assert f'<span title="{PLACE}/fedbuff@server-rate">FedBuff · large delay, α = 0.1, server rate 1</span>' in html
-
-
-def test_folds_need_no_script_and_count_in_words():
-    assert folds.folded("1 &lt; 2", "<p>x</p>") == (
-        '<details class="folded"><summary>1 &lt; 2</summary><p>x</p></details>'
-    )
-    assert folds.as_list(["<a>"]) == "<ul><li>&lt;a&gt;</li></ul>"
-    assert [count(number, "cell") for number in (1, 0, 2)] == ["1 cell", "0 cells", "2 cells"]
-
-
-def test_answers_across_the_papers_are_lists_in_names():
-    cells = {cell.name: cell for cell in expand_grid(LAPTOP.parent / "league.yaml")}
-    long = "; ".join(f"overlaid_mnist/large/fedecho against x10/in-flight-{n}/fedbuff: -{n}.0" for n in (3, 10, 50))
-    answer = f"glyphs, large: fedecho 84.8 > ca2fl 82.2; {long}; <more>"
-    table = pd.DataFrame([{"id": "X-1", "question": "Who?", "state": "answered", "answer": answer}])
-    html = shown.questions(table, names(cells))
-    before, _, after = html.partition("<details")
-    assert "<li>drawn shapes, large: FedEcho 84.8 &gt; CA²FL 82.2</li>" in before and before.count("<li>") == 4
-    assert "<li>FedEcho · overlaid digits, large delay against FedBuff · 50 in flight: −50.0</li>" in before
-    assert "1 more" in after and "<li>&lt;more&gt;</li>" in after

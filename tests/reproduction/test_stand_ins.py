@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from asyncfl_lite.tasks import MNIST5k
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import digits_images, mnist_images, split
 from asyncfl_reproduction.standins.images import (
@@ -64,19 +63,6 @@ def test_writers_have_hands_of_their_own():
     means = torch.stack([task.inputs[torch.from_numpy(task.owners == writer)].mean(0) for writer in range(20)])
     chance = torch.stack([task.inputs[torch.from_numpy(RNG(k).permutation(2000)[:100])].mean(0) for k in range(20)])
     assert means.std(0).mean() > 2 * chance.std(0).mean()
-
-
-@pytest.mark.parametrize(
-    ("what", "values"), [("stroke", [0, 1]), ("angle", [0, 0.5]), ("shear", [0, 0.5]), ("scale", [[1, 1.3], [1, 1.3]])]
-)
-def test_each_part_of_a_hand_shows(what, values):
-    images, owners = mnist_images()[0][:40], np.repeat([0, 1], 20)
-    hands = {"angle": np.zeros(2), "shear": np.zeros(2), "scale": np.ones((2, 2)), "stroke": np.zeros(2)}
-    plain = Writers(side=28)._written(images, owners, hands)
-    torch.testing.assert_close(plain, images, atol=1e-5, rtol=0)
-    changed = Writers(side=28)._written(images, owners, {**hands, what: np.array(values)})
-    torch.testing.assert_close(changed[:20], images[:20], atol=1e-5, rtol=0)  # the other writer's stay
-    assert (changed[20:] - images[20:]).abs().mean() > 0.02
 
 
 @pytest.mark.parametrize(
@@ -149,28 +135,3 @@ def test_a_digit_keeps_its_label_under_another_digit_of_its_part():
             assert first <= over < first + len(plain) and over - first != place % len(plain)
             overlays.append(over)
         assert len(set(overlays)) == 8  # the same digit again has another one over it
-
-
-def test_pairs_lie_under_pairs_of_their_part():
-    wanted, plain = OverlaidPairs100(noise=0.0, **SMALL_PAIRS).load(), PairDigits100(**SMALL_PAIRS).load()
-    assert torch.equal(wanted.labels, plain.labels) and torch.equal(wanted.test_labels, plain.test_labels)
-    pool = torch.cat([plain.inputs, plain.test_inputs]).flatten(1) - plain.inputs.min()
-    for part, first, size in (("inputs", 0, 300), ("test_inputs", 300, 100)):
-        for place in (0, 1, 2):
-            seen = (getattr(wanted, part)[place] - wanted.inputs.min()).flatten()
-            over, weight = laid_over(seen, pool[first + place], pool)
-            assert weight == pytest.approx(0.35, abs=1e-3) and first <= over < first + size and over != first + place
-
-
-def test_without_overlay_and_noise_digits_are_plain():
-    none = {"overlay": 0.0, "noise": 0.0}
-    pairs = [
-        (OverlaidMNIST(side=14, copies=1, **none), MNIST5k()),
-        (OverlaidPairs100(**none, **SMALL_PAIRS), PairDigits100(**SMALL_PAIRS)),
-    ]
-    for spoiled, plain in pairs:
-        ours, theirs = spoiled.load(), plain.load()
-        for part in ("inputs", "labels", "test_inputs", "test_labels"):
-            assert torch.equal(getattr(ours, part), getattr(theirs, part))
-        for name in ("cross", "natural", "synthetic", "noise"):
-            assert torch.equal(ours.unlabelled_set(name, 20, RNG(0)), theirs.unlabelled_set(name, 20, RNG(0)))

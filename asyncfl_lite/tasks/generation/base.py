@@ -92,11 +92,7 @@ def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageT
 
 
 def checkpoint_tokens(checkpoint: str, download: bool) -> LanguageTokens:
-    """Return a language model's own tokeniser; questions use its chat template, if it has one.
-
-    Raises:
-        DataError: when the checkpoint is not available.
-    """
+    """Return a language model's own tokeniser; questions use its chat template, if it has one."""
     with needs("text", "a checkpoint"):
         from transformers import AutoTokenizer
 
@@ -248,8 +244,6 @@ def generation_task(
     tokens in random order.
 
     Args:
-        name: the task's name in configurations.
-        tokens: the tokeniser.
         length: number L of tokens in a sequence.
         train, test: the training and test problems.
         kinds: ``(len(train),)`` int64 kind of each training problem; partitions distribute the kinds unequally.
@@ -257,7 +251,6 @@ def generation_task(
         cross: function that returns other problems.
         scored: number of test problems for which models write an answer; if 0, the metric is the token accuracy.
         source: source of the problems; the number of problems that did not fit in ``length`` is added.
-        about: the task's other fields.
 
     Raises:
         DataError: when no question fits in ``length``.
@@ -303,7 +296,6 @@ def shuffled_questions(inputs: Tensor, labels: Tensor, count: int, rng: np.rando
     Args:
         inputs, labels: ``(n, L)`` tokens and labels, as :meth:`LanguageTokens.rows` makes them.
         count: number of sequences; none is used again before all the others have been.
-        rng: the server's stream.
         marker: number of tokens in the marker.
     """
     places = sample(torch.arange(len(inputs)), count, rng)

@@ -104,9 +104,6 @@ class ModMath(TaskSource):
         """Load the task; its unlabelled sets include problems that no client has (``natural``) and sums (``cross``).
 
         The set ``natural`` holds 1,000 problems, and ``cross`` holds bare sums and remainders.
-
-        Raises:
-            ConfigError: when there are not enough problems.
         """
         problems, kinds = every_problem(self.largest)
         if self.samples + self.test_samples + HELD_OUT > len(problems):

@@ -52,8 +52,6 @@ def image_task(
     """Make a task from images, normalised by the training images' mean and standard deviation in each channel.
 
     Args:
-        name: the task's name in configurations.
-        train, test: labelled images.
         sets: the server's unlabelled sets by name; each gives images like the training images.
         validation: labelled images for choosing settings; None for none.
         augment: function from a black pixel's values, one per colour, to the task's augmentation; None for none.
@@ -176,8 +174,6 @@ class Parts(NamedTuple):
             pool: all available images.
             test_size: number of images for testing, which are the same for every seed; the returned test part has as
                 many images, drawn from these with replacement.
-            seed: seed of the split.
-            rng: generator that draws the test images.
         """
         return cls.of_two(*split(*pool, test_size), seed, rng)
 
@@ -188,8 +184,6 @@ class Parts(NamedTuple):
         Args:
             train: the training images, which are divided among clients, validation and the unlabelled set.
             test: the test images, from which as many are drawn with replacement.
-            seed: seed of the split.
-            rng: generator that draws the test images.
         """
         count = round(SHARE * len(train[1]))
         own, validation = split(*train, count, seed)

@@ -64,15 +64,10 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
 
     Args:
         name: the data set's name.
-        folder: the folder of data sets, with ``~`` expanded.
         train: whether to read the training part; if False, read the test part.
-        download: download the data set first if it is missing.
 
     Returns:
         ``(n, C, height, width)`` bytes, ``(n,)`` int64 labels, and the classes' names.
-
-    Raises:
-        DataError: when files are missing or damaged.
     """
     with needs("images", name):
         from torchvision import datasets  # a second and more to import: only when needed
@@ -114,9 +109,6 @@ def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
 
     torchvision unpacks the files into the same folder; here, they are unpacked in memory, after a check of
     torchvision's checksums.
-
-    Raises:
-        DataError: when a file is damaged.
     """
     with needs("images", "image files"):
         from torchvision.datasets.utils import check_integrity
@@ -204,11 +196,7 @@ class ImageFiles(DownloadedSource):
         """Read the requested training and test images, and other fields of the task, such as its classes."""
 
     def load(self) -> Task:
-        """Load the task; if the seed splits the images, they are split as for seed 0.
-
-        Raises:
-            DataError: when files are missing or damaged.
-        """
+        """Load the task; if the seed splits the images, they are split as for seed 0."""
         train, test, more = self.read()
         side = self.side or train[0].shape[-1]
         if side != train[0].shape[-1]:
@@ -383,11 +371,7 @@ Written = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def read_leaf(folder: Path) -> Written:
-    """Read all samples in LEAF's JSON files in ``folder``, in the order of the file names.
-
-    Raises:
-        DataError: when there is no such file, or a file is not LEAF's.
-    """
+    """Read all samples in LEAF's JSON files in ``folder``, in the order of the file names."""
     files = sorted(folder.glob("*.json"))
     if not files:
         raise DataError(f"femnist: looked in {folder} for LEAF's *.json, found none")
@@ -419,12 +403,6 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
 
     Args:
         files: the parquet files; if there are none and ``download`` is True, ``datasets`` downloads the copy.
-        writers: number of writers; see :func:`chosen`.
-        download: whether the copy may be downloaded.
-
-    Raises:
-        DataError: when the copy cannot be read.
-        MissingLibraryError: when ``datasets`` is not installed.
     """
     with needs("text", "femnist: its parquet copy"):
         import datasets
@@ -455,10 +433,6 @@ def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndar
     Args:
         names: ``(n,)`` writers' names.
         among: all writers' names, any number of times each.
-        writers: number of writers; None for all.
-
-    Raises:
-        DataError: when there are fewer writers.
     """
     everyone = np.unique(among)
     if writers is not None and writers > len(everyone):

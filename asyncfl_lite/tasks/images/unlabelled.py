@@ -50,7 +50,6 @@ def sample(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     Args:
         images: ``(n, C, height, width)`` images.
         count: number of images to draw; may be larger than n.
-        rng: the server's stream.
     """
     return images[torch.from_numpy(turns(len(images), count, rng))]
 
@@ -111,8 +110,6 @@ def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, p
 
     Args:
         side: number of pixels per side of the returned images.
-        count: number of images.
-        rng: the server's stream.
         finest: number of pixels per side of the raster on which curves are drawn before it is resized.
         points: number of points along a curve.
     """
@@ -136,11 +133,6 @@ def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
     """Draw colour images: a background that fades between two colours, with two to five blots on it.
 
     A blot is an ellipse or a rectangle in its own random colour, turned at random, with a soft edge.
-
-    Args:
-        side: number of pixels per side of an image.
-        count: number of images.
-        rng: the server's stream.
     """
     axis = (np.arange(side) + 0.5) / side * 2 - 1
     down, across = np.meshgrid(axis, axis, indexing="ij")
@@ -191,9 +183,6 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
 
     They may be images from a generative model, as in FedEcho's synthetic set. Each image is cut to its middle
     square and resized.
-
-    Raises:
-        DataError: when there are no images, or one cannot be read.
     """
     from PIL import Image, UnidentifiedImageError
 

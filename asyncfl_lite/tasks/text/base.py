@@ -105,12 +105,7 @@ def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Toke
 
 
 def pretrained_tokeniser(checkpoint: str, download: bool) -> Tokeniser:
-    """Return a checkpoint's own tokeniser.
-
-    Raises:
-        DataError: when the checkpoint is not available.
-        MissingLibraryError: for ``minilm``, when its package is not installed.
-    """
+    """Return a checkpoint's own tokeniser."""
     tokeniser, ids = checkpoint_tokens(checkpoint, download)
     model = tokeniser.backend_tokenizer
     model.no_truncation()
@@ -119,11 +114,7 @@ def pretrained_tokeniser(checkpoint: str, download: bool) -> Tokeniser:
 
 
 def fetched(repository: str, part: str, *keys: str, config: str | None = None) -> list[tuple[Any, ...]]:
-    """Read columns of a data set on the Hugging Face hub, downloaded through `datasets` on first use.
-
-    Raises:
-        DataError: when the data set cannot be fetched.
-    """
+    """Read columns of a data set on the Hugging Face hub, downloaded through `datasets` on first use."""
     with needs("text", "downloading this data set"):
         import datasets
 
@@ -186,14 +177,10 @@ def text_task(
     token follows the one before it as in the training texts.
 
     Args:
-        name: the task's name in configurations.
-        tokeniser: the tokeniser of the texts.
         length: number of tokens that a model reads, including its prediction token.
-        train, test: texts and labels.
         cross: function that returns other texts.
         natural: texts for the natural set, if there are any.
         validation: texts and labels of validation samples, if there are any.
-        about: the task's other fields.
     """
 
     def encoded(part: tuple[Sequence[Text], Sequence[int]]) -> tuple[Tensor, Tensor]:
@@ -326,7 +313,6 @@ def thinned(
     Args:
         inputs: ``(n, L)`` whole texts.
         count: number of texts; none is used again before all the others have been.
-        rng: the server's stream.
         padding: token that fills up a text.
         keep: tokens that always stay, such as separators.
         share: probability that any other token is removed.
@@ -345,8 +331,6 @@ def written(inputs: Tensor, count: int, rng: np.random.Generator, order: int = 1
 
     Args:
         inputs: ``(n, L)`` texts to imitate, L > ``order``.
-        count: number of texts.
-        rng: the server's stream.
         order: number of tokens on which the next one depends.
     """
     texts = inputs.numpy()

@@ -113,9 +113,6 @@ def read_pairs(path: Path) -> Labelled:
 
     Returns:
         Pairs of sentences and their labels: 1 if both sentences say the same, else 0.
-
-    Raises:
-        DataError: when the file is not in this format; the message says what is wrong.
     """
     texts, labels = list[tuple[str, ...]](), list[int]()
     with reading(path, "UTF-8 text of tab-separated columns"), path.open(encoding="utf-8-sig", newline="") as file:
@@ -338,12 +335,10 @@ def character_task(
     Markov chain in which each character follows the three before it as in the training windows.
 
     Args:
-        name: the task's name in configurations.
         roles: role -> text, of at least five windows each.
         others: texts of roles that are not clients.
         cross: function that returns another text.
         length: number L of characters in a window.
-        about: the task's other fields.
 
     Raises:
         ConfigError: when there are no roles, or one has fewer than five windows.

@@ -80,8 +80,6 @@ def sentence_pairs(
     If they do not, three or all four parts of the second sentence mean something else.
 
     Args:
-        count: number of pairs.
-        rng: generator from which the pairs are drawn.
         positive: probability of label 1; MRPC's share is two thirds.
         meanings: how many of each part's five meanings occur.
     """

@@ -32,8 +32,6 @@ def moving(images: Tensor, steps: np.ndarray, frames: int, rng: np.random.Genera
     Args:
         images: ``(n, C, side, side)`` images.
         steps: ``(n, 2)`` pixels right and down from one frame to the next; positions are rounded.
-        frames: number T of frames.
-        rng: generator that draws each image's position halfway through the clip.
 
     Returns:
         ``(n, C, T, 2 side, 2 side)`` clips.
@@ -80,7 +78,6 @@ def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     Args:
         clips: ``(n, C, T, side, side)`` clips.
         count: number of clips to return; may be larger than n.
-        rng: the server's stream.
     """
     chosen, side = sample(clips, count, rng), clips.shape[-1]
     sizes = np.ceil(side * rng.uniform(0.6, 1.0, count)).astype(int)

@@ -80,17 +80,8 @@ def decode_clip(path: Path, frames: int, side: int) -> np.ndarray:
 
     The shorter side is scaled to ``side``. If a video has fewer frames, some of them are repeated.
 
-    Args:
-        path: path of the file.
-        frames: number T of frames.
-        side: side of a frame in pixels.
-
     Returns:
         ``(3, T, side, side)`` uint8 frames; colours are in the order red, green, blue.
-
-    Raises:
-        DataError: when any part of the video cannot be decoded; the message is only the reason, without the path.
-        MissingLibraryError: when PyAV is not installed.
     """
     av = _pyav()
     try:
@@ -125,18 +116,11 @@ def read_clips(clips: Sequence[Clip], videos: Path, cache: Path, name: str, fram
     """Return the clips as tensors, from the cache if they were decoded before.
 
     Args:
-        clips: the clips to read.
         videos: the folder to which their paths are relative.
         cache: the folder of decoded clips. It has an array, and a list of unreadable clips, for each combination of a
             list of clips, their files' sizes, ``frames`` and ``side``. The array's file ends with the digest of both;
             if one of them is damaged, the clips are decoded again.
         name: name of the clips, for the progress bar and the cache's file names.
-        frames: number T of frames in a clip.
-        side: side of a frame in pixels.
-
-    Raises:
-        DataError: when no clip can be read, or the cache cannot be written.
-        MissingLibraryError: when PyAV is not installed.
     """
     sizes = [(videos / clip.path).stat().st_size if (videos / clip.path).is_file() else -1 for clip in clips]
     listed = json.dumps([[clip.path for clip in clips], sizes, frames, side])
@@ -261,11 +245,7 @@ class VideoFolder(FolderSource):
 
     @abstractmethod
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Return the classes' names, and the training and test clips of the split files.
-
-        Raises:
-            DataError: when a split file is missing or has another format.
-        """
+        """Return the classes' names, and the training and test clips of the split files."""
 
     def load(self) -> Task:
         """Load the task; the first time, clips are decoded, with a progress bar."""
@@ -423,11 +403,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def class_of(name: str, names: list[str], path: Path) -> int:
-    """Return the index of class ``name`` in ``names``.
-
-    Raises:
-        DataError: when ``name`` is not among ``names``; the message names the file that has it.
-    """
+    """Return the index of class ``name`` in ``names``."""
     if name not in names:
         raise DataError(f"{path}: class {name!r} is not among the {len(names)} that are known")
     return names.index(name)
