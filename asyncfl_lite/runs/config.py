@@ -324,7 +324,7 @@ class Config(Settings):
         """
         if "versions" in changes:
             changes["rounds"] = changes.pop("versions")
-        plain = type(self)(task=self.task, algorithm=self.algorithm)
+        plain = type(self).from_mapping({"task": self.task, "algorithm": self.algorithm})
         own = {name: value for name, value in self.__dict__.items() if value != getattr(plain, name)}
         for group, name in GROUPS.items():
             if name != group and changes.get(name, getattr(self, name)) != getattr(self, name):
