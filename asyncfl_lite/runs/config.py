@@ -25,6 +25,7 @@ from asyncfl_lite.base.registry import Registry, Settings, nested
 if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a preset
     from asyncfl_lite.algorithms import Algorithm
     from asyncfl_lite.clients.training import LocalTraining
+    from asyncfl_lite.models.given import OwnModel
     from asyncfl_lite.simulator.scheduling import Scheduling, Selection
 
     Group = Any
@@ -401,6 +402,21 @@ class Config(Settings):
             midway=algorithm.midway or 0.0,
             reports=algorithm.client_reports,
         )
+
+
+def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
+    """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
+    if isinstance(given, Config):
+        config = given if given.checked else given.model_copy(update={"seed": given.seed})
+    elif isinstance(given, Mapping):
+        config = Config.from_mapping(dict(given))
+    else:
+        raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
+    if model is None:
+        return config
+    from asyncfl_lite.models.given import GivenModel
+
+    return config.model_copy(update={"model": "given", "model_settings": GivenModel.of(model)})
 
 
 # Defaults
