@@ -22,8 +22,8 @@ from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import cache_root, fingerprint, sealed, unsealed, write_atomically
 from asyncfl_lite.base.registry import is_ours, on_copies, written_as
 from asyncfl_lite.base.streams import GlobalStates, no_global_draws, stream, untouched_generators
+from asyncfl_lite.clients.cohorts import ClientData
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.clients.training import ClientData
 from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.models.compute import Request
 from asyncfl_lite.models.images import begin_anew, only_tracks

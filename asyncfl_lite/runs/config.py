@@ -24,7 +24,7 @@ from asyncfl_lite.base.registry import Registry, Settings, nested
 
 if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a preset
     from asyncfl_lite.algorithms import Algorithm
-    from asyncfl_lite.clients.training import LocalTraining
+    from asyncfl_lite.clients.cohorts import LocalTraining
     from asyncfl_lite.models.given import OwnModel
     from asyncfl_lite.simulator.scheduling import Scheduling, Selection
 
@@ -387,7 +387,7 @@ class Config(Settings):
 
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
         """Make the settings of local training; ``algorithm`` may add to the objective and to the reports."""
-        from asyncfl_lite.clients.training import LocalTraining
+        from asyncfl_lite.clients.cohorts import LocalTraining
 
         return LocalTraining(
             optimiser=self.client_optimizer,
