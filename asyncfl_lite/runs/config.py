@@ -161,6 +161,12 @@ class Config(Settings):
     client_lr_decay: float = Field(
         default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
     )
+    client_momentum: float = Field(default=0.0, ge=0, lt=1, description="momentum of the clients' SGD")
+    client_nesterov: bool = Field(default=False, description="whether the clients' momentum is Nesterov's")
+    client_lr_schedule: Literal["constant", "cosine", "step"] = Field(
+        default="constant", description="learning rate over a client's jobs: cosine to 0, step to a tenth each time"
+    )
+    client_lr_period: int = Field(default=1, ge=1, description="number of a client's jobs in which its rate falls so")
     weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
     server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
     server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
@@ -261,6 +267,10 @@ class Config(Settings):
                 f"buffer_size: a buffer of {self.buffer_size} can never fill with {self.concurrency} clients "
                 f"at a time under scheduling {self.scheduling!r}; must be at most {self.concurrency}"
             )
+        if self.client_momentum and self.client_optimizer != "sgd":
+            raise ValueError(f"client_momentum: needs client_optimizer 'sgd', got {self.client_optimizer!r}")
+        if self.client_nesterov and not self.client_momentum:
+            raise ValueError("client_nesterov: needs a client_momentum above 0, got 0")
         if not method.uses_server_lr and self.server_lr != 1.0:
             raise ValueError(f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}")
         if registries()["selection"].get(self.selection).needs_rounds and self.scheduling != "rounds":
@@ -397,6 +407,10 @@ class Config(Settings):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             lr_decay=self.client_lr_decay,
+            momentum=self.client_momentum,
+            nesterov=self.client_nesterov,
+            schedule=self.client_lr_schedule,
+            period=self.client_lr_period,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,
             midway=algorithm.midway or 0.0,
