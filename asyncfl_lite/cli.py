@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import io
 import itertools
+import json
 import os
 import re
 import shutil
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
-from asyncfl_lite.base.registry import GROUP, import_own, located
+from asyncfl_lite.base.registry import GROUP, all_ours, import_own, located
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,16 +52,18 @@ REGISTRIES = {
 }
 """Setting -> the registry that holds its allowed names; `registries` gives the registries, but imports torch."""
 TITLES = {
-    "algorithm": "methods",
-    "task": "tasks",
-    "model": "models",
-    "delay": "delay laws",
-    "partition": "partitions",
-    "scheduling": "scheduling (when a free slot gets new work)",
-    "selection": "selection (which client gets the new work)",
-    "initial": "initial (source of the initial weights)",
+    "methods": ("algorithm", "methods"),
+    "tasks": ("task", "tasks"),
+    "models": ("model", "models"),
+    "delays": ("delay", "delay laws"),
+    "partitions": ("partition", "partitions"),
+    "scheduling": ("scheduling", "scheduling (when a free slot gets new work)"),
+    "selection": ("selection", "selection (which client gets the new work)"),
+    "initial": ("initial", "initial (source of the initial weights)"),
 }
-"""Setting -> the heading above its names in `asyncfl-lite list`."""
+"""Kind -> its setting, and the heading above its names in `asyncfl-lite list`."""
+CLASS = re.compile(r'''^@(\w+)\.register\("(\w+)"\)\n(?:@.+\n)*class [^"]*?:\n    """(.*?)(?:"""|$)''', re.M)
+"""A registered class in source code: registry, name, and the first line of its docstring."""
 NO_OPTIONS = ("command", "file", "carry_out", "interrupted")
 """Names in the parsed result that are not options on the command line."""
 BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
@@ -166,10 +169,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     Raises:
         ConfigError: if an argument is wrong; one line says what is wrong and what is allowed.
     """
+    arguments = arguments or ["--help"]
     parser = _parser(arguments)
     _complete(parser)
-    if not arguments or arguments[0] not in (*parser.commands, "-h", "--help", "--version"):
-        parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))
+    if arguments[0] not in (*parser.commands, "-h", "--help", "--version"):
+        parser.error(unknown_name("command", arguments[0], parser.commands))
     if empty := [text for text in arguments if re.fullmatch("--[^=]+=--", text)]:
         parser.error(f"{empty[0].partition('=')[0]}: must be followed by a value, got '--'")  # argparse makes it a list
     written = {_with_dashes(text): text for text in arguments}
@@ -191,7 +195,7 @@ def _complete(parser: _Parser) -> None:
 
     from asyncfl_lite.runs.config import Config
 
-    names = {setting: registered()[registry] for setting, registry in REGISTRIES.items()}
+    names = {setting: list(registered()[registry]) for setting, registry in REGISTRIES.items()}
     for name, field in Config.model_fields.items():
         kinds = get_args(field.annotation)
         if kinds and all(isinstance(kind, str) for kind in kinds):
@@ -226,17 +230,16 @@ def _named(name: str, what: str) -> str:
 
 
 @cache
-def registered() -> dict[str, list[str]]:
-    """Return the registered names by registry, read from the source code without imports.
+def registered() -> dict[str, dict[str, str]]:
+    """Return the registered names by registry, with a line about each, read from the source code without imports.
 
     Importing the classes would import torch, which takes seconds.
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for file in _sources():
-        text = file.read_text(encoding="utf-8")
-        for registry, name in re.findall(r'^@(\w+)\.register\("(\w+)"\)', text, re.M):
-            found.setdefault(registry, []).append(name)
-    return {registry: sorted(names) for registry, names in found.items()}
+        for registry, name, line in CLASS.findall(file.read_text(encoding="utf-8")):
+            found.setdefault(registry, {})[name] = line
+    return {registry: dict(sorted(lines.items())) for registry, lines in found.items()}
 
 
 def _sources() -> Iterator[Path]:
@@ -258,7 +261,8 @@ def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
     for name in ("task", "algorithm", "preset"):
         chosen.add_argument(f"--{name}", nargs="?", default=COMMON.get(name))
     given, _ = chosen.parse_known_args(arguments)
-    own = {name: field.default for name, field in Config.model_fields.items() if not field.is_required()}
+    fields = Config.model_fields.items()
+    own = {name: field.default for name, field in fields if not (field.is_required() or field.default_factory)}
     named = {"task": given.task, "algorithm": given.algorithm}
     return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, preset=given.preset), **named}
 
@@ -272,7 +276,7 @@ def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:
         kinds = get_args(field.annotation) or (field.annotation,)
         bounds = [f"{word} {value:,.12g}" for limit in field.metadata for key, word in BOUNDS.items()
                   if (value := getattr(limit, key, None)) is not None]  # fmt: skip
-        names = registered().get(REGISTRIES.get(name, ""), [])
+        names = list(registered().get(REGISTRIES.get(name, ""), ()))
         parts = ["one of " + ", ".join(names)] if names else [" and ".join(bounds)] if bounds else []
         if not names and all(isinstance(kind, str) for kind in kinds):
             parts = ["one of " + ", ".join(kinds)]
@@ -313,10 +317,11 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     run.add_argument(
         "--config",
         metavar="FILE",
-        help="file of settings (JSON or YAML), or the result.json of a run; command-line options override it",
+        help="file of settings (JSON, YAML or TOML), or the result.json of a run; command-line options override it",
     )
     run.add_argument(
         "--out",
+        "--output-dir",
         type=folder,
         metavar="FOLDER",
         help="folder for the result; a run that is already finished there is not repeated",
@@ -324,13 +329,17 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     run.add_argument(
         "--force", action="store_true", help="overwrite the result or checkpoint of another configuration in --out"
     )
+    run.add_argument("--quiet", action="store_true", help="print neither progress nor the summary, only errors")
+    run.add_argument("--json", action="store_true", help="print each seed's result as a JSON object in one line")
     takes_own(run)
     run.set_defaults(command="run")
 
     listing = commands.add_parser("list", help="list all methods, tasks, models, delay laws and partitions")
+    listing.add_argument("kind", nargs="?", help=f"list only these: {', '.join(TITLES)}")
     listing.add_argument(
         "--methods", action="store_true", help="print a table of methods, with server storage and options"
     )
+    listing.add_argument("--json", action="store_true", help="print a JSON object: kind -> name -> its description")
     takes_own(listing)
     listing.set_defaults(command="list")
     for found in entry_points(group="asyncfl_lite.commands"):
@@ -356,7 +365,7 @@ def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.runs.store import check_writable
 
     configs = _configs(options)
-    progress: Literal[True, "lines"] = True if sys.stderr.isatty() else "lines"
+    progress: bool | Literal["lines"] = not options.quiet and (sys.stderr.isatty() or "lines")
     if options.out:
         check_writable(options.out)
     if len(configs) > 1:
@@ -365,6 +374,11 @@ def _run(options: argparse.Namespace) -> int:
         results = [run_in(options.out, configs[0], progress=progress, force=options.force)]
     else:
         results = [run(configs[0], progress=progress)]
+    if options.json:
+        for result in results:
+            print(json.dumps(result.as_dict()))
+    if options.json or options.quiet:
+        return 0
     for name in results[0].summary:
         print(f"{name:24} {_over_seeds([result.summary.get(name) for result in results])}")
     if any(result.is_constant_answer for result in results):
@@ -501,18 +515,38 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _list(options: argparse.Namespace) -> int:
+    if options.kind is not None and options.kind not in TITLES:
+        raise ConfigError(unknown_name("list", options.kind, TITLES))
     if options.methods:
         from asyncfl_lite.algorithms.table import method_table
 
-        print(_wrapped(method_table(), shutil.get_terminal_size((160, 24)).columns))
+        table = method_table()
+        told = _wrapped(table, shutil.get_terminal_size((160, 24)).columns)
+        print(json.dumps(table.to_dict("records")) if options.json else told)
         return 0
-    from asyncfl_lite.runs.config import registries
-
-    for name, title in TITLES.items():
-        print(title)
-        for entry, line in registries()[name].describe().items():
+    kinds = [options.kind] if options.kind else list(TITLES)
+    found = {kind: _described(TITLES[kind][0]) for kind in kinds}
+    if options.json:
+        print(json.dumps(found))
+        return 0
+    for kind, lines in found.items():
+        print(TITLES[kind][1])
+        for entry, line in lines.items():
             print(f"  {entry:18} {line}")
     return 0
+
+
+def _described(setting: str) -> dict[str, str]:
+    """Return the names that a setting may have, with a line about each.
+
+    They are read from the source code if it is this distribution's own, which registers classes in one way only.
+    Others are imported.
+    """
+    if all_ours():
+        return registered()[REGISTRIES[setting]]
+    from asyncfl_lite.runs.config import registries
+
+    return registries()[setting].describe()
 
 
 def _wrapped(table: pd.DataFrame, width: int) -> str:

@@ -49,6 +49,7 @@ def place(tmp_path, monkeypatch):
     """A working folder with a sound grid, and a file where a folder might be wanted."""
     write_grid(tmp_path)
     (tmp_path / "file").write_text("x")
+    (tmp_path / "doubles.toml").write_text("rounds = 1\nrounds = 2")
     os.mkfifo(tmp_path / "pipe")  # nobody writes into it, so reading would wait for ever
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ASYNCFL_DATA", str(tmp_path / "nothing"))

@@ -10,14 +10,17 @@ import subprocess
 import sys
 import typing
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 import torch
 
 from asyncfl_lite import Config, Run, load_result, run
+from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import settings_in
-from asyncfl_lite.cli import main, parse
+from asyncfl_lite.cli import REGISTRIES, TITLES, main, parse, registered
 from asyncfl_lite.runs.config import GROUPS, registries
 from asyncfl_reproduction.grid.run import Report
 from conftest import toy_grid
@@ -81,8 +84,8 @@ def test_every_setting_is_an_option_with_its_default_and_what_it_may_be(capsys):
 
 def test_help_names_all_that_can_be_chosen(capsys):
     shown = helped(capsys)
-    for name, registry in registries().items():
-        assert name == "faults" or f"one of {', '.join(registry)};" in shown[name], name
+    for name, known in registries().items():
+        assert name == "faults" or f"one of {', '.join(known)};" in shown[name], name
 
 
 def test_help_shows_the_defaults_of_the_task_and_method_beside_it(capsys):
@@ -94,9 +97,9 @@ def test_help_shows_the_defaults_of_the_task_and_method_beside_it(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["run", "--help"], ["grid", "--help"], ["--version"], ["run", "--alfa"]]
+    "arguments", [[], ["run", "--help"], ["grid", "--help"], ["list"], ["list", "models", "--json"], ["run", "--alfa"]]
 )
-def test_help_and_what_is_wrong_with_an_option_need_no_torch(arguments):
+def test_help_lists_and_what_is_wrong_with_an_option_need_no_torch(arguments):
     code = (
         "import sys\nfrom asyncfl_lite.cli import main\n"
         f"try:\n    main({arguments})\nexcept SystemExit:\n    pass\n"
@@ -123,6 +126,59 @@ def test_streams_that_are_closed_or_full_change_no_exit_code(command, streams, c
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=ROOT, timeout=60, env=env)
     full = "asyncfl-lite: files: No space left on device\n" if "full" in streams else ""
     assert (done.returncode, done.stderr) == (code, full)
+
+
+def test_a_list_read_from_source_code_is_what_the_registries_hold(capsys):
+    for kind, (setting, _) in TITLES.items():
+        described = registries()[setting].describe()
+        assert registered()[REGISTRIES[setting]] == described and list(registered()[REGISTRIES[setting]]) == list(
+            described
+        )
+        assert main(["list", kind, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {kind: described}
+    for others in ([SimpleNamespace(dist=None)], [SimpleNamespace(dist=SimpleNamespace(name="other"))]):
+        with mock.patch.object(registry, "_entry_points", lambda others=others: others):
+            assert not registry.all_ours()  # so other packages are imported, as they may register in other ways
+
+
+@pytest.mark.parametrize(
+    ("options", "printed", "progress"),
+    [
+        ([], "final_accuracy", True),
+        (["--quiet"], "", False),
+        (["--json"], "{", True),
+        (["--quiet", "--json"], "{", False),
+        (["--quiet", "--json", "--seed", "0-1", "--output-dir", "{out}"], "{", False),
+    ],
+)
+def test_a_run_says_as_much_as_it_is_asked_to(options, printed, progress, tmp_path, capsys):
+    (tmp_path / "mine.TOML").write_text(
+        "clients = 6\nrounds = 2\neval_every = 1\nlocal_steps = 2\n[model_settings]\nhidden = [8]\n"
+    )
+    options = [text.replace("{out}", str(tmp_path / "out")) for text in options]
+    assert main(["run", "--config", str(tmp_path / "mine.TOML"), "--concurrency=3", "--buffer-size=2", *options]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(printed) and bool(out) == bool(printed) and ("version 2 of 2" in err) == progress
+    if printed != "{":
+        return
+    for seed, line in enumerate(out.splitlines()):
+        shown = json.loads(line, parse_constant=pytest.fail)
+        config = Config.from_mapping(shown["config"])
+        assert (config.seed, config.rounds, config.model_settings.hidden) == (seed, 2, (8,))
+        assert shown["config_hash"] == config.hash and [row["version"] for row in shown["curve"]][-1] == 2
+        assert shown["summary"]["final_accuracy"] == shown["curve"][-1]["accuracy"]
+    saved = [load_result(folder).config.seed for folder in sorted(tmp_path.glob("out/seed-*"))]
+    assert saved == ([0, 1] if "--seed" in options else [])
+
+
+def test_progress_is_logged_where_somebody_listens(caplog):
+    with caplog.at_level("INFO", "asyncfl_lite"):
+        result = run(Config(clients=6, concurrency=3, buffer_size=2, local_steps=2, rounds=2, eval_every=1))
+    assert caplog.messages[-1].startswith("version 2 of 2, time ")
+    result.summary["stopped"] = "<b>enough</b>"  # words of the user's
+    shown = result._repr_html_()
+    assert "<th>final_accuracy</th>" in shown and "&lt;b&gt;enough" in shown and "<b>" not in shown
+    assert "sha256" not in shown and shown.startswith("<table><caption>Result(fedbuff on digits, seed 0: accuracy ")
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1"])

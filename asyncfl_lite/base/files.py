@@ -21,6 +21,7 @@ import os
 import re
 import secrets
 import stat
+import tomllib
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -380,13 +381,22 @@ _Loader.add_constructor(f"{TAG}float", _Loader.number)
 
 
 def settings_in(path: Path) -> Any:
-    """Parse the settings in a JSON or YAML file; raise a ConfigError if it is neither, or has a duplicate key."""
+    """Parse the settings in a JSON or YAML file, or in a TOML file, whose name ends in ``.toml``.
+
+    Raises:
+        ConfigError: when the file cannot be read, is in none of these formats, or has a duplicate key.
+    """
     try:
         text = small_text(path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({reason(error)})") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
+    if path.suffix.lower() == ".toml":
+        try:
+            return tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+            raise ConfigError(f"{path} is not TOML ({reason(error)})") from None
     try:
         return json.loads(text, object_pairs_hook=_without_doubles)
     except ConfigError as error:

@@ -258,6 +258,8 @@ class Registry(Generic[T]):
 
 # Users' own modules, which register methods, models, tasks or delay laws without editing the package
 
+DISTRIBUTION = "asyncfl-lite"
+"""Name of the distribution that this package belongs to."""
 GROUP = "asyncfl_lite"
 """Name of the entry-point group. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a
 line such as ``mine = "my_package.methods"``."""
@@ -280,6 +282,12 @@ def is_ours(thing: object) -> bool:
         not getattr(thing, "of_user", False)
         and str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
     )
+
+
+def all_ours() -> bool:
+    """Return whether no class is registered from outside this distribution, by an import or by an entry point."""
+    ours = [point for point in _entry_points() if point.dist and point.dist.name == DISTRIBUTION]
+    return len(ours) == len(_entry_points()) and not _own
 
 
 def on_copies(function: Callable[..., T]) -> Callable[..., T]:

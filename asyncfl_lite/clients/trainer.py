@@ -19,7 +19,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.training import (
+from asyncfl_lite.clients.cohorts import (
     ClientData,
     Cohort,
     LocalTraining,

@@ -24,7 +24,8 @@ from asyncfl_lite.base.registry import Registry, Settings, nested
 
 if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a preset
     from asyncfl_lite.algorithms import Algorithm
-    from asyncfl_lite.clients.training import LocalTraining
+    from asyncfl_lite.clients.cohorts import LocalTraining
+    from asyncfl_lite.models.given import OwnModel
     from asyncfl_lite.simulator.scheduling import Scheduling, Selection
 
     Group = Any
@@ -184,9 +185,7 @@ class Config(Settings):
         default=None, ge=1, description="number of versions between two checkpoints of the run"
     )
     checkpoint_seconds: float | None = Field(
-        default=600.0,
-        gt=0,
-        description="seconds between two checkpoints, if the run has a file to save to",
+        default=600.0, gt=0, description="seconds between two checkpoints, if the run has a file to save to"
     )
     eval_split: Literal["test", "validation"] = Field(
         default="test", description="samples on which accuracy is measured; choose settings on validation samples"
@@ -324,7 +323,7 @@ class Config(Settings):
         """
         if "versions" in changes:
             changes["rounds"] = changes.pop("versions")
-        plain = type(self)(task=self.task, algorithm=self.algorithm)
+        plain = type(self).from_mapping({"task": self.task, "algorithm": self.algorithm})
         own = {name: value for name, value in self.__dict__.items() if value != getattr(plain, name)}
         for group, name in GROUPS.items():
             if name != group and changes.get(name, getattr(self, name)) != getattr(self, name):
@@ -396,7 +395,7 @@ class Config(Settings):
 
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
         """Make the settings of local training; ``algorithm`` may add to the objective and to the reports."""
-        from asyncfl_lite.clients.training import LocalTraining
+        from asyncfl_lite.clients.cohorts import LocalTraining
 
         return LocalTraining(
             optimiser=self.client_optimizer,
@@ -417,6 +416,21 @@ class Config(Settings):
         )
 
 
+def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
+    """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
+    if isinstance(given, Config):
+        config = given if given.checked else given.model_copy(update={"seed": given.seed})
+    elif isinstance(given, Mapping):
+        config = Config.from_mapping(dict(given))
+    else:
+        raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
+    if model is None:
+        return config
+    from asyncfl_lite.models.given import GivenModel
+
+    return config.model_copy(update={"model": "given", "model_settings": GivenModel.of(model)})
+
+
 # Defaults
 
 DEFAULTS: dict[str, Any] = yaml.load(
@@ -424,10 +438,8 @@ DEFAULTS: dict[str, Any] = yaml.load(
     Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # the one in C is ten times as fast
 )
 COMMON: dict[str, Any] = DEFAULTS["common"]
-PAPERS: dict[str, dict[str, Any]] = DEFAULTS["papers"]
-"""The papers' experiments, in the order in which :func:`preset_of` looks through them."""
-OURS = "ours"
-"""The set-up that follows no paper: this package's own settings for small models and little data."""
+PAPERS: dict[str, dict[str, Any]] = DEFAULTS["papers"]  # in the order in which preset_of looks through them
+OURS = "ours"  # follows no paper: this package's own settings for small models and little data
 ONE_OF = (("rounds", "horizon"), ("local_epochs", "local_steps"))
 """Mutually exclusive settings: giving one drops the other's default."""
 
@@ -444,9 +456,6 @@ def preset_of(task: str, algorithm: str, wanted: str | None = None) -> str | Non
 
     By default, it is the method's own paper if it trains on the task; else the first paper that compares the method
     there; else the first that trains on the task at all. ``wanted`` names another, or ``ours``.
-
-    Raises:
-        ConfigError: for a name that is not known, or a paper that prints nothing for the task.
     """
     if wanted == OURS:
         return None
@@ -464,10 +473,7 @@ def preset_of(task: str, algorithm: str, wanted: str | None = None) -> str | Non
 
 
 def layers_of(task: str, algorithm: str, preset: str | None = None) -> list[tuple[str, dict[str, Any]]]:
-    """Return the layers of defaults, weakest first: the source in words, and its values (see :func:`preset_of`).
-
-    The method's own options are in the group ``settings``.
-    """
+    """Return the layers of defaults, weakest first: the source in words, and its values (see :func:`preset_of`)."""
     layers = [("common to all", COMMON), (f"the method {algorithm}", DEFAULTS["methods"].get(algorithm, {}))]
     name = preset_of(task, algorithm, preset)
     if name is not None:
@@ -510,11 +516,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings, plus values for those that are left out; types and bounds are checked afterwards.
-
-    Raises:
-        ConfigError: for a task, method, partition or preset that is not known.
-    """
+    """Return the given settings, plus values for those that are left out; types and bounds are checked afterwards."""
     task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
     method = registries()["algorithm"].get(algorithm)
     registries()["task"].get(task)

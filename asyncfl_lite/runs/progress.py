@@ -13,6 +13,7 @@ This file imports no torch, as grids need the signals before anything does.
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -30,6 +31,10 @@ from asyncfl_lite.base.errors import ConfigError, shown
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # in a notebook without ipywidgets, this import warns
     from tqdm.auto import tqdm
+
+
+LOG = logging.getLogger("asyncfl_lite")
+"""The package's log. At the level INFO it gets the lines of :class:`Progress`, whether they are displayed or not."""
 
 
 class Run(Protocol):
@@ -84,7 +89,7 @@ class Progress:
 
     def __init__(self, shown: Shown, runs: Sequence[Run]) -> None:
         check_shown(shown)
-        self.runs, self.lines = runs, shown == "lines"
+        self.runs, self.lines, self.logged = runs, shown == "lines", LOG.isEnabledFor(logging.INFO)
         rounds = [run.config.rounds for run in runs]
         self.total = None if None in rounds else sum(rounds)
         self.bar = tqdm(total=self.total, unit="version", disable=shown is not True)
@@ -102,7 +107,8 @@ class Progress:
         self.bar.close()
 
     def _made_version(self, run: Run) -> None:
-        if self.bar.disable and not self.lines:
+        """Show that a run has made a version, and its accuracy if it was evaluated."""
+        if self.bar.disable and not (self.lines or self.logged):
             return
         versions = sum(run.algorithm.version for run in self.runs)
         self.bar.update(versions - self.bar.n)
@@ -113,9 +119,11 @@ class Progress:
             return
         self.bar.set_postfix(accuracy=f"{row['accuracy']:.4f}", refresh=False)
         last = versions == self.total
-        if self.lines and (last or time.monotonic() - self.said_at >= SECONDS_BETWEEN_LINES):
-            self.said_at = time.monotonic()
-            print(self._line(run, row, versions), file=sys.stderr, flush=True)
+        if (self.lines or self.logged) and (last or time.monotonic() - self.said_at >= SECONDS_BETWEEN_LINES):
+            self.said_at, line = time.monotonic(), self._line(run, row, versions)
+            LOG.info(line)
+            if self.lines:
+                print(line, file=sys.stderr, flush=True)
 
     def waiting(self, run: Run) -> None:
         """Say, once a minute, how many jobs have ended since a run's last version; called when one made no version.

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,13 @@ from asyncfl_lite.base.registry import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
-from asyncfl_lite.runs.assembly import as_config
-from asyncfl_lite.runs.config import Config, flat
+from asyncfl_lite.runs.config import Config, as_config, flat
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
     FORMAT,
     TABLES,
     Identity,
+    as_json_has_it,
     changed_versions,
     check_free,
     digest,
@@ -242,11 +243,7 @@ class Result:
         record = {
             "format": FORMAT,
             "status": "complete",
-            **self.identity,
-            "summary": self.summary,
-            "timing": self.timing,
-            "versions": self.versions,
-            **({"continued_under": self.continued_under} if self.continued_under else {}),
+            **self._about(),
             "files": {name: digest(text) for name, text in contents.items()},
         }
         for name, text in contents.items():
@@ -255,11 +252,36 @@ class Result:
             record["weights"] = self.trained.save(folder)
         write_record(folder / "result.json", record)
 
+    def _about(self) -> dict[str, Any]:
+        return {
+            **self.identity,
+            "summary": self.summary,
+            "timing": self.timing,
+            "versions": self.versions,
+            **({"continued_under": self.continued_under} if self.continued_under else {}),
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the configuration, the summary and the rows of the curve as plain values for JSON.
+
+        Numbers that are not finite are words, such as ``"nan"``, as in ``result.json``.
+        """
+        return as_json_has_it({**self._about(), "curve": self.curve.to_dict("records")})
+
     def plot(self) -> Figure:
         """Draw accuracy over virtual time, and the staleness of updates."""
         from asyncfl_lite.plots import plot_run  # not at the top, since importing the drawing libraries takes long
 
         return plot_run(self.config.algorithm, self.config.task, self.curve, self.updates, self.time_unit)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a table, which notebooks show."""
+        rows = "".join(
+            f"<tr><th>{name}</th><td>{escape(f'{value:.4g}' if isinstance(value, float) else str(value))}</td></tr>"
+            for name, value in self.summary.items()
+            if not name.endswith("_sha256")
+        )
+        return f"<table><caption>{escape(repr(self))}</caption><tbody>{rows}</tbody></table>"
 
     def __repr__(self) -> str:
         c, s = self.config, self.summary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +26,6 @@ from asyncfl_lite.base.streams import stream, told_of_draws
 from asyncfl_lite.models.compute import Request, fulfilled_now
 from asyncfl_lite.models.weights import as_state
 from asyncfl_lite.runs.assembly import (
-    as_config,
     checked_task,
     deal_out,
     first_module,
@@ -37,8 +37,8 @@ from asyncfl_lite.runs.assembly import (
     trainer_for,
 )
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
-from asyncfl_lite.runs.config import Config, registries
-from asyncfl_lite.runs.progress import Progress, Shown, check_shown, saved_when_interrupted
+from asyncfl_lite.runs.config import Config, as_config, registries
+from asyncfl_lite.runs.progress import LOG, Progress, Shown, check_shown, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
@@ -96,7 +96,8 @@ def run(
             checkpoint is left as it is, and the run does not begin.
         weights: weights to start from, instead of random ones: a file, a state dict, a module, or a saved result's
             folder. This is another way to write ``initial="weights"``, and the configuration of the result says so.
-        progress: True shows a bar that counts versions; ``"lines"`` prints lines of accuracies to stderr.
+        progress: True shows a bar that counts versions; ``"lines"`` prints lines of accuracies to stderr. The log
+            ``asyncfl_lite`` of :mod:`logging` gets these lines in any case, at the level INFO.
         on_version: function that is called with the :class:`Run` after every version.
         on_evaluate: function that is called with the :class:`Run` and the new row of its curve (``version``, ``time``,
             ``updates``, ``accuracy``, ``loss`` and the task's own scores) after every evaluation, including the first,
@@ -307,7 +308,7 @@ class Run:
             if self.checkpoint is not None:
                 around.enter_context(self.alone())
                 train = around.enter_context(saved_when_interrupted([self])).allowed()(train)
-            if progress is not False:
+            if progress is not False or LOG.isEnabledFor(logging.INFO):
                 around.enter_context(Progress(progress, [self]))
             if self.may_draw:
                 around.enter_context(told_of_draws())

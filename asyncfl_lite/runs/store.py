@@ -41,7 +41,8 @@ import torch
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
 from asyncfl_lite.base.files import clear_parts, fingerprint, regular, unsealed, write_atomically
-from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of
+from asyncfl_lite.models.base import content_of
+from asyncfl_lite.models.weights import WEIGHTS, check_ours, digest_of
 from asyncfl_lite.runs.config import GROUPS, NOT_IN_HASH, Config, registries
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.task import stored
@@ -404,16 +405,17 @@ def read_record(path: str | Path) -> dict[str, Any]:
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write a ``result.json`` with a digest of itself, which :func:`read_record` checks."""
-    record = _as_json_has_it(record)
+    record = as_json_has_it(record)
     record = {**record, "digest": _digest_of_record(record)}
     write_atomically(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 
-def _as_json_has_it(value: Any) -> Any:
+def as_json_has_it(value: Any) -> Any:
+    """Replace numbers that are not finite with words, since JSON cannot express them."""
     if isinstance(value, Mapping):
-        return {name: _as_json_has_it(held) for name, held in value.items()}
+        return {name: as_json_has_it(held) for name, held in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_json_has_it(held) for held in value]
+        return [as_json_has_it(held) for held in value]
     if isinstance(value, float) and not math.isfinite(value):
         return next(word for word, number in NOT_FINITE.items() if value == number or number != number)
     return value

@@ -9,14 +9,21 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from heapq import heappop, heapreplace
+from math import inf
 from typing import Any
 
 from torch import Tensor
 
-from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update
-from asyncfl_lite.simulator.scheduling import Selection
+from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Receipt, Update
+from asyncfl_lite.simulator.scheduling import DispatchAfterAggregation as AFTER
+from asyncfl_lite.simulator.scheduling import DispatchBeforeAggregation as BEFORE
+from asyncfl_lite.simulator.scheduling import Selection, Uniform
+from asyncfl_lite.simulator.server import impossible_duration, most_accepted
 from asyncfl_lite.simulator.simulation import Simulation
 
+_row: Any = tuple.__new__
+"""Makes a named tuple of a row in half the time."""
 NOTHING = Outcome(None)
 VERSION_MADE, BUFFERED = Receipt(True), Receipt(False)
 
@@ -72,10 +79,98 @@ class ClockOnly(Simulation):
     def run_alone(self, outcomes: Sequence[Outcome] | None = None) -> None:
         """Run to the end, without a trainer; ``outcomes`` are what each client's jobs report, by default nothing."""
         with _no_collection():
-            if outcomes is None:
+            if self._is_plain:
+                self._run_plain(outcomes)
+            elif outcomes is None:
                 self.run(lambda jobs: [NOTHING] * len(jobs))
             else:
                 self.run(lambda jobs: [outcomes[job.client] for job in jobs])
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether each arrival only counts, and starts one job of a uniformly random idle client."""
+        watched = self.observers or self.version_observers or self.waiting_observers
+        kinds = type(self), type(self.counter), type(self.selection)
+        plain = kinds == (ClockOnly, VersionCounter, Uniform) and type(self.scheduling) in (BEFORE, AFTER)
+        return plain and self.together and not watched and self.counter.buffer_size <= most_accepted(self.scheduling)
+
+    def _run_plain(self, outcomes: Sequence[Outcome] | None) -> None:
+        """Run to the end as :meth:`steps` does, in one loop over plain numbers, which takes half as long.
+
+        Each line does what the method named beside it does for one arrival.
+        """
+        for _ in self.steps():
+            break  # the first clients are dispatched, and the loop goes on from here
+        else:
+            return
+        counter, held, idle, position = self.counter, self.held, *self.idle.arrays
+        counts, jobs_of, arrivals, before = held.counts, self.jobs_of, self._arrivals, type(self.scheduling) is BEFORE
+        draw, random, delay_stream = self.delays.draw, self.choice_stream.random, self.delay_stream
+        rounds, horizon, server_time, buffer_size = self.rounds, self.horizon, self.server_time, counter.buffer_size
+        told = None if outcomes is None else [(o.num_samples, o.train_loss, o.train_accuracy) for o in outcomes]
+        keep, received = self.keep_arrivals, self.received
+        nothing = (NOTHING.num_samples, NOTHING.train_loss, NOTHING.train_accuracy)
+        clock, number, version, filled, trained = self.clock, self.sequence_no, counter.version, counter.filled, 0
+        heap = [(due, no, j.client, j.number, j.start_version, j.dispatched_at, j.duration) for due, no, j in self.heap]
+        while version < rounds and heap and heap[0][0] <= horizon:
+            finish, sequence_no, client, _, start_version, dispatched_at, _ = heap[0]
+            if sequence_no >= trained:  # steps: all jobs so far are trained now
+                trained = number
+            if finish > clock:
+                clock = finish
+            if counts[start_version] == 1:  # HeldVersions.remove
+                del counts[start_version]
+            else:
+                counts[start_version] -= 1
+            staleness, sent, sent_at = version - start_version, version, clock
+            filled += 1  # VersionCounter.receive
+            if filled == buffer_size:
+                filled = 0
+                version += 1
+                clock += server_time
+            if keep:
+                loss = nothing if told is None else told[client]
+                row = (client, dispatched_at, finish, start_version, staleness, *loss, True, version, "", "")
+                arrivals.append(_row(Arrival, row))
+            received += 1
+            if not before:
+                sent, sent_at = version, clock
+                if version >= rounds:
+                    heappop(heap)
+                    position[client] = len(idle)
+                    idle.append(client)
+                    break
+            index = int(random() * (len(idle) + 1))  # IdleClients.add of the reporter, draw, and remove
+            if index < len(idle):
+                chosen, idle[index], position[client] = idle[index], client, index
+                position[chosen] = -1
+                client = chosen
+            duration = draw(client, delay_stream)
+            try:
+                sound = 0 <= duration < inf
+            except (TypeError, ValueError):
+                sound = False
+            if not sound:
+                raise impossible_duration(self.delays, client, duration)
+            nth = jobs_of[client]
+            jobs_of[client] = nth + 1
+            heapreplace(heap, (sent_at + duration, number, client, nth, sent, sent_at, duration))
+            number += 1
+            if sent in counts:  # HeldVersions.add
+                counts[sent] += 1
+            else:
+                counts[sent] = 1
+                if len(counts) > held.most:
+                    held.most = len(counts)
+        self.clock = max(clock, horizon) if horizon < inf and version < rounds else clock
+        self.sequence_no, self.received, self.accepted_in_a_row = number, received, filled
+        counter.version, counter.filled, self.observed_version = version, filled, version
+        jobs = [Job(due, no, *rest, None, duration=duration) for due, no, *rest, duration in heap]
+        for job in jobs:
+            if job.sequence_no < trained and job.finish_time <= horizon:
+                job.outcome = NOTHING if outcomes is None else outcomes[job.client]
+        self.heap = [(job.finish_time, job.sequence_no, job) for job in jobs]
+        self.untrained = [job for job in self.jobs if job.outcome is None and job.finish_time <= horizon]
 
 
 @contextmanager

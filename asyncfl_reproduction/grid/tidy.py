@@ -174,7 +174,7 @@ def _results(cells: Sequence[Cell], rows: pd.DataFrame, curves: pd.DataFrame) ->
         curve = pd.DataFrame({name: part for name, part in parts.items() if not np.isnan(part).all()})
         summary = {name: row[name] for name, there in zip(kept, has, strict=True) if there}
         timing, meant = {"cpu_seconds": row["cpu_seconds"]}, json.loads(row["meaning"])
-        result = Result(config, summary, curve, **NOT_KEPT, timing=timing, meaning=meant)
+        result = Result(config, summary, curve, **NOT_KEPT, timing=timing, meaning=meant, versions={})
         if not result.outdated:
             found.setdefault(run[0], []).append(result)
     return {cell.name: found[cell.name] for cell in cells if cell.name in found}

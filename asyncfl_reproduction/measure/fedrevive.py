@@ -27,6 +27,7 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks.partitions import label_counts
+from asyncfl_reproduction.measure import kept
 
 IN_FLIGHT, UPDATES = 100, 20_000
 """Clients in flight and updates in the simulation of staleness, with 1,000 clients."""
@@ -118,7 +119,7 @@ def betas(family: str, largest: int) -> np.ndarray:
     return np.array([method.beta(tau) for tau in range(largest + 1)])
 
 
-@lru_cache(maxsize=1)
+@kept
 def resnet18_gflop() -> float:
     """Return the operations of a forward pass of ResNet-18 on one image of CIFAR-10, in units of 10^9."""
     spec = MODELS.get("resnet")(width=64, blocks="resnet18", norm="batch")
@@ -214,7 +215,7 @@ class UpdateParts:
         return run.task.evaluate(lambda inputs: run.model.outputs(x, inputs, buffers))["accuracy"]
 
 
-@lru_cache(maxsize=len(PROBED))
+@kept
 def short_run_divergences(dataset: str) -> pd.DataFrame:
     """Return each seed's mean divergence of ``proxy`` and ``uniform`` on a data set's stand-in, in nats."""
     runs = [Run(Config(**{**_TWICE_EACH, **PROBED[dataset], "seed": seed})) for seed in SEEDS]
@@ -222,7 +223,7 @@ def short_run_divergences(dataset: str) -> pd.DataFrame:
     return pd.DataFrame([proxy_divergences(run)[["proxy", "uniform"]].mean() for run in runs])
 
 
-@lru_cache(maxsize=1)
+@kept
 def short_run_parts() -> pd.DataFrame:
     """Return each seed's mean change of test accuracy on digits, as a fraction, by part of an update."""
     runs = [Run(Config(**{**SMOKE, "task": "digits", "seed": seed})) for seed in SEEDS_OF_PARTS]

@@ -70,16 +70,17 @@ class Recorded:
     def __init__(self, file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
         self.cells: dict[str, Cell] = {cell.name: cell for cell in expand_grid(file)}
         self._runs, self._kept = runs, kept
-        loaded = {name: cell.load(Path(runs)) for name, cell in self.cells.items()}
+        there = [name for name, cell in self.cells.items() if cell.folder(Path(runs)).is_dir()]
+        loaded = dict.fromkeys(self.cells, []) | {name: self.cells[name].load(Path(runs)) for name in there}
         tables = {} if kept is None else read_tidy(self.cells.values(), Path(kept) / self.tier)
         self.from_kept = {name for name, results in tables.items() if len(results) > len(loaded[name])}
         loaded |= {name: tables[name] for name in self.from_kept}
         self.results: dict[str, list[Result]] = {name: results for name, results in loaded.items() if results}
-        standings = {name: cell.state(Path(runs)) for name, cell in self.cells.items() if name not in self.from_kept}
+        standings = {name: self.cells[name].state(Path(runs)) for name in there if name not in self.from_kept}
         self.outdated = {name: state for name, state in standings.items() if state in ("stale", "changed")}
         if kept is not None:
-            of_tables = outdated_tidy(self.cells.values(), Path(kept) / self.tier)
-            self.outdated |= {name: state for name, state in of_tables.items() if name not in self.results}
+            lacking = [cell for name, cell in self.cells.items() if name not in self.results]
+            self.outdated |= outdated_tidy(lacking, Path(kept) / self.tier)
         self.tables: dict[tuple[str, str], pd.DataFrame] = {}
 
     @property

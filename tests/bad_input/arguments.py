@@ -4,7 +4,9 @@ from __future__ import annotations
 
 GRID = ["grid", "{grid}"]
 ARGUMENTS: list[tuple[str, list[str], tuple[str, ...]]] = [
-    ("nothing", [], ("command: '' is not known. Allowed: grid, league, list, record, report, results, run, tune",)),
+    ("nothing", [""], ("command: '' is not known. Allowed: grid, league, list, record, report, results, run, tune",)),
+    ("list-misspelt", ["list", "method"], ("list: 'method' is not known; did you mean 'methods'? Allowed: delays, initial, methods,",)),
+    ("config-no-toml", ["run", "--config", "doubles.toml"], ("config: ", "doubles.toml is not TOML (Cannot overwrite a value (at ",)),
     ("command-misspelt", ["gird"], ("command: 'gird' is not known; did you mean 'grid'? Allowed: grid, league, list,",)),
     ("option-before-command", ["--workers", "2", "grid"], ("command: '--workers' is not known. Allowed: grid",)),
     ("option-misspelt", ["run", "--alfa", "3"], ("run: option: '--alfa' is not known; did you mean '--alpha'? Allowed: ",)),

@@ -5,6 +5,7 @@ A lesson of an idea says what is so, shows it and links; numbers with intervals 
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -44,22 +45,22 @@ class Density(NamedTuple):
 
 # fmt: off
 LIMITS = {
-    "00": Density(40, 0, 80, 60, 3),
-    "01": Density(40, 0, 58, 60, 3),
-    "02": Density(40, 0, 80, 60, 3),
-    "03": Density(42, 0, 80, 60, 11),
+    "00": Density(35, 0, 80, 60, 3),
+    "01": Density(36, 0, 58, 60, 3),
+    "02": Density(32, 0, 70, 60, 3),
+    "03": Density(38, 0, 70, 60, 11),
     "04": Density(40, 0, 58, 60, 3),
     "05": Density(45, 0, 55, 60, 4),
-    "06": Density(42, 0, 80, 60, 3),
-    "07": Density(40, 0, 59, 60, 3),
-    "08": Density(75, 51, 80, 64, 1),
+    "06": Density(42, 0, 63, 60, 3),
+    "07": Density(37, 0, 60, 60, 3),
+    "08": Density(72, 51, 78, 64, 1),
     "09": Density(38, 0, 55, 55, 4),
     "10": Density(25, 0, 60, 60, 4),
     "11": Density(26, 0, 68, 60, 3),
     "12": Density(38, 0, 75, 55, 3),
     "13": Density(33, 0, 70, 55, 3),
-    "14": Density(45, 0, 80, 60, 3),
-    "15": Density(40, 0, 80, 60, 3),
+    "14": Density(44, 0, 64, 60, 3),
+    "15": Density(33, 0, 58, 60, 3),
     "16": Density(65, 72, 80, 70, 1),
     "17": Density(25, 0, 68, 118, 3),
     "18": Density(40, 25, 76, 73, 1),
@@ -100,6 +101,7 @@ def _html(out: nbformat.NotebookNode) -> str:
     return out.get("data", {}).get("text/html", "")
 
 
+@functools.cache
 def lesson(number: str) -> nbformat.NotebookNode:
     """Read a lesson."""
     (path,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
@@ -110,6 +112,17 @@ def lesson(number: str) -> nbformat.NotebookNode:
 def test_a_lesson_is_no_denser_than_its_limit(number):
     found, limit = density(lesson(number)), LIMITS[number]
     assert found[:4] <= limit[:4] and found.drawings >= limit.drawings, f"{number}: {found}, limit {limit}"
+
+
+@pytest.mark.parametrize("number", LIMITS)
+def test_a_lesson_says_its_kind_first_and_distrusts_in_four_bullets(number):
+    book, found = lesson(number), density(lesson(number))
+    kind = KIND.search(book.cells[0].source)
+    assert kind, "**Idea lesson.** or **Evidence lesson.**"
+    if kind[1] == "Idea":
+        assert found.numbers <= 45 and not found.intervals and found.cells <= 80 and found.drawings >= 3, found
+    closing = _text(book).partition("## What to distrust")[2].partition("\n## ")[0]
+    assert len(re.findall(r"^- ", closing, re.M)) <= 4
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import torch
 
 from asyncfl_lite import Config, run, run_many, schedule
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.clients.training import LocalTraining, make_optimiser
+from asyncfl_lite.clients.cohorts import LocalTraining, make_optimiser
 from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 4, "eval_every": 4, "client_lr": 0.05}

@@ -1,4 +1,4 @@
-"""Local training: its settings, the clients' data, and the loop of gradient steps.
+"""Local training of many clients at once: its settings, the clients' data, and the loop of gradient steps.
 
 There is one loop, :meth:`Cohort.train`, for one job alone and for many in one computation. The jobs' parameters are
 stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G clients at once: one forward
