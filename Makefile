@@ -19,6 +19,8 @@ METHOD  ?=
 QUICK   ?=
 # Address of the repository, for the site's buttons that open a lesson elsewhere; empty: pyproject.toml's, if it has one.
 REPOSITORY ?=
+# The lessons that make lab opens: student (the learner's edition) or, for authors, notebooks.
+EDITION ?= student
 # More options of JupyterLab's, such as LAB_OPTIONS='--ip=0.0.0.0 --no-browser' in a container.
 LAB_OPTIONS ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
@@ -36,7 +38,7 @@ PYTEST_OPTIONS ?=
 override WITH := $(BIN)/python .ci/with
 
 # What the user gives reaches a command through its environment, as it was given: neither make nor a shell reads it.
-override GIVEN := CONSTRAINTS CORES LAB_OPTIONS METHOD ONLY PAPER PYTEST_OPTIONS PYTHON QUICK REPOSITORY SCHEDULER TIER TORCH_INDEX WORKERS YES
+override GIVEN := CONSTRAINTS CORES EDITION LAB_OPTIONS METHOD ONLY PAPER PYTEST_OPTIONS PYTHON QUICK REPOSITORY SCHEDULER TIER TORCH_INDEX WORKERS YES
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
 export OMP_NUM_THREADS := 1
@@ -94,12 +96,13 @@ league: $(READY)  ## compare METHOD, such as my_method.py, with all others, and 
 	@test -n "$$METHOD" || { echo "league: METHOD must be a Python file, such as make league METHOD=my_method.py"; exit 2; }
 	@$(BIN)/asyncfl-lite league $(if $(QUICK),--quick) --workers="$$WORKERS" $(if $(YES),--yes) -- "$$METHOD"
 
-lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copies of lessons in my/
+lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson to work in (EDITION=notebooks: as authors have it)
 	@mkdir -p my
-	@find notebooks $(wildcard student solutions) -maxdepth 1 -name '*.ipynb' -exec $(BIN)/jupyter trust {} + > /dev/null
+	@test -e student/00_start_here.ipynb || $(BIN)/python -m asyncfl_course.student
+	@find notebooks student solutions -name '*.ipynb' -not -path '*/.*' -exec $(BIN)/jupyter trust {} + > /dev/null; true
 	@$(WITH) LAB_OPTIONS $(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" \
 	 --LabApp.extra_labextensions_path="$$PWD/labextensions" \
-	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root)
+	 --LabApp.default_url=/lab/tree/"$$EDITION"/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root)
 
 site: $(READY)  ## make site/index.html, with lessons, findings, glossary and reference as pages, without network (under a minute)
 	@$(BIN)/python docs/site/build.py --repository="$$REPOSITORY"

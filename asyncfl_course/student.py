@@ -1,8 +1,8 @@
 """The learner's edition: ``make student`` writes lessons to work on (``student/``) and solved ones (``solutions/``).
 
 In ``student/``, nothing reveals the answer to a guess: from an exercise that asks for one to the end of its section,
-outputs are cleared and text is folded. Solutions are replaced by a link to the solved lesson. Hints stay. Both folders
-are beside ``notebooks/``, so a lesson finds the same files and runs in the same way in all three.
+outputs are cleared and text is folded. Solutions are replaced by links to the exercise in the solved lesson. Hints
+stay. Both folders are beside ``notebooks/``, so a lesson finds the same files and runs in the same way in all three.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GUESS, EXERCISE = "guess", "exercise"
 MADE = ".made.json"
 """In the learner's folder: file -> its SHA-256 when it was written, to detect the learner's changes."""
 SECTION = re.compile(r"^## ", re.M)
-SOLUTION = re.compile(r"<details>\s*<summary>Solution[^<]*</summary>(.*?)</details>\s*", re.S)
+SOLUTION = re.compile(r"\s*<details>\s*<summary>Solution[^<]*</summary>(.*?)</details>\s*", re.S)
 CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 FOLD = "<details><summary>Read on after you have answered, and run the cells above</summary>\n\n{}\n\n</details>"
 
@@ -39,13 +39,15 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
         name: its file name, for the links to the solved lesson.
     """
     book = nbformat.from_dict(lesson)
-    answers = set(answering(book))
+    answers, link = set(answering(book)), f"[Solution](../{SOLVED}/{name})"
     for index, cell in enumerate(book.cells):
         if cell.cell_type == "code":
+            if EXERCISE in _tags(cell):
+                link = f"[Solution](../{SOLVED}/{name}#cell-id={cell.id})"
             if index in answers or EXERCISE in _tags(cell):
                 cell.outputs, cell.execution_count = [], None
             continue
-        cell.source = SOLUTION.sub(f"[Solution](../{SOLVED}/{name})\n\n", cell.source).rstrip()
+        cell.source = SOLUTION.sub(f"\n\n{link}\n\n", cell.source).strip()
         if index in answers:
             cell.source = _folded(cell.source)
     return book

@@ -42,10 +42,9 @@ from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import load_checkpoint, save_checkpoint
-from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update, in_dtype
+from asyncfl_lite.simulator.jobs import Job, Outcome, Receipt, Update, in_dtype, who_did_what
 from asyncfl_lite.simulator.server import ServerError, untrue_answer
 from asyncfl_lite.simulator.simulation import Train
-from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.task import UnlabelledSet
 

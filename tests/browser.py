@@ -90,10 +90,6 @@ def lab(folder: Path, home: Path) -> Iterator[str]:
         folder: what is served; kernels start in it, and what is saved is saved there.
         home: where settings, logs (``lab.log``) and all else of this server go.
     """
-    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True)
-    quiet = {"fetchNews": "false", "checkForUpdates": False}  # else a question pops up, and an address is looked up
-    (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
     (home / "data").mkdir()
     notary = NotebookNotary(data_dir=str(home / "data"))
     for path in folder.glob("*.ipynb"):

@@ -37,6 +37,7 @@ TAKES = {
     "test": {"CORES": ("{}",)},
     "test-long": {"CORES": ("{}",)},
     "league": {"METHOD": ("{}",), "WORKERS": ("--workers={}",), "YES": (), "QUICK": ()},
+    "lab": {"EDITION": ("--LabApp.default_url=/lab/tree/{}/00_start_here.ipynb",)},
     "site": {"REPOSITORY": ("--repository={}",)},
 }  # fmt: skip
 """Target -> its variables, each with the words in which programs get it."""

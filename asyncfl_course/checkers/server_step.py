@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_course.exercises import exercise
-from asyncfl_course.expectations import call, expect, expect_close, letters, number, words
+from asyncfl_course.expectations import call, expect, expect_close, number, words
 from asyncfl_course.explore import swing
 
 
@@ -121,22 +121,3 @@ def equal_lead(answer: Any) -> None:
         given = number(given, f"lead(table, {method!r}, …) gives {given!r}, which is no number.")
         called = f"lead(table, {method!r}, {baseline!r}, {rate})"
         expect(abs(given - wanted) < 1e-4, f"{called} gives {given:g}, expected {wanted}: {why}.")
-
-
-@exercise("04.6", "Rounding or a bug")
-def rounding_or_bug(answer: Any) -> None:
-    """Check which findings are a sure sign of a bug, and which may be rounding; explain a wrong choice."""
-    chosen = letters(answer, "ABCDE", "A set of letters from A to E is asked for.")
-    harmless = {
-        "A": "at this pair of rates, the scores of two runs differ by more than 4 points on average",
-        "D": "look at the largest difference between two tests at this pair of rates",
-    }
-    for letter, why in harmless.items():
-        expect(letter not in chosen, f"{letter} is no sure sign of a bug: {why}.")
-    bugs = {
-        "B": "which client reports when is drawn from the seed; does it depend on the model?",
-        "C": "how far apart are the models after five versions? See the left panel.",
-        "E": "single scores move up and down; what is left of that in a mean over ten seeds?",
-    }
-    for letter, why in bugs.items():
-        expect(letter in chosen, f"{letter} is more than rounding can do. {why[0].upper()}{why[1:]}")

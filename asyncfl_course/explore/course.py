@@ -92,7 +92,7 @@ COURSE = (
         "Servers",
         (
             Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 44, 25),
-            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 45, 45),
+            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 28, 32),
             Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 78, 57),
         ),
         True,

@@ -24,8 +24,8 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.plots import ACCENT, NEUTRAL, plot_staleness, use_style
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.jobs import Schedule, who_did_what
 from asyncfl_lite.simulator.scheduling import SCHEDULING
-from asyncfl_lite.simulator.tables import Schedule, who_did_what
 
 READY_LAWS = tuple(
     name for name in DELAYS if not any(field.is_required() for field in DELAYS.get(name).model_fields.values())

@@ -25,6 +25,7 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 from zipfile import BadZipFile
@@ -318,6 +319,21 @@ def data_file(place: Path, *names: str, how: str = "") -> Path:
         if (place / name).is_file():
             return place / name
     raise DataError(f"folder: looked in {place} for {' or '.join(names)}, which is not there; {how or _HOW}")
+
+
+def shipped(package: str, name: str) -> Path:
+    """Return a data file inside an installed package, which is not imported because that can take a second.
+
+    Raises:
+        DataError: when the package is not installed, or has no such file.
+    """
+    found = find_spec(package)
+    for folder in (found and found.submodule_search_locations) or ():
+        if (path := Path(folder, name)).is_file():
+            return path
+    raise DataError(
+        f"{name}: must come with the package {package}, which {'lacks it' if found else 'is not installed'}"
+    )
 
 
 TAG = "tag:yaml.org,2002:"

@@ -34,10 +34,9 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial import WeightsInitial
 from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.delays import prepared
-from asyncfl_lite.simulator.jobs import Outcome
+from asyncfl_lite.simulator.jobs import Outcome, Schedule, who_did_what
 from asyncfl_lite.simulator.server import Server
 from asyncfl_lite.simulator.simulation import Observer, Simulation
-from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.tasks.arrays import check_augment
 from asyncfl_lite.tasks.partitions import sizes_of

@@ -43,7 +43,7 @@ from asyncfl_lite.runs.store import (
     write_record,
 )
 from asyncfl_lite.simulator.faults import DUPLICATE, LOST
-from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.simulator.jobs import Schedule
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.partitions import by_client
 

@@ -54,9 +54,8 @@ from asyncfl_lite.runs.store import (
     save_checkpoint,
     versions,
 )
-from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows
+from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows, who_did_what
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.tasks import Task
 
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module

@@ -1,4 +1,4 @@
-"""What travels on the clock: jobs, the reports of their clients, and the updates that a server receives.
+"""What travels on the clock: jobs, the reports of their clients, and the updates that a server receives; their tables.
 
 A client's work is a :class:`Job` from dispatch to arrival. Training gives it an :class:`Outcome`, which becomes the
 :class:`Update` that the server receives, and a row of the table of updates (:class:`Arrival`). Everything that a client
@@ -8,12 +8,15 @@ and the update carries it to the method.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -278,18 +281,11 @@ class Job:
 
         Tensors that belong to other jobs, too, are copied, so that a method may do with an update what it wants.
         """
-        outcome = self.done
-        return Update(
-            self.client,
-            outcome.delta,  # type: ignore[arg-type]  # None on a clock without training, where no method reads it
-            self.start_version,
-            _copied(self.start),
-            _copied(self.start_buffers),
-            _copied(self.correction),
-            self.finish_time - self.dispatched_at,
-            staleness,
-            **{name: getattr(outcome, name) for name in REPORT_FIELDS},
-        )
+        outcome, took = self.done, self.finish_time - self.dispatched_at
+        delta: Any = outcome.delta  # None on a clock without training, where no method reads it
+        start, buffers, correction = map(_copied, (self.start, self.start_buffers, self.correction))
+        report = {name: getattr(outcome, name) for name in REPORT_FIELDS}
+        return Update(self.client, delta, self.start_version, start, buffers, correction, took, staleness, **report)
 
     def state(self) -> dict[str, Any]:
         """Return the job's fields by name, with those of ``outcome`` and ``midway`` nested; tensors are not copied."""
@@ -325,25 +321,19 @@ class HeldVersions:
     """
 
     def __init__(self, versions: Iterable[int] = (), most: int = 0) -> None:
-        self.counts = dict(Counter(versions))
+        self.counts = Counter(versions)
         self.most = max(most, len(self.counts))
 
     def add(self, version: int) -> None:
         """Add one to the number of clients that train from ``version``."""
-        counts = self.counts
-        if version in counts:
-            counts[version] += 1
-            return
-        counts[version] = 1
-        if len(counts) > self.most:
-            self.most = len(counts)
+        self.counts[version] += 1
+        self.most = max(self.most, len(self.counts))
 
     def remove(self, version: int) -> None:
         """Subtract one from the number of clients that train from ``version``."""
-        if self.counts[version] == 1:
+        self.counts[version] -= 1
+        if not self.counts[version]:
             del self.counts[version]
-        else:
-            self.counts[version] -= 1
 
 
 class Rows(Sequence[T]):
@@ -396,18 +386,47 @@ class Arrival(NamedTuple):
     @classmethod
     def of(cls, job: Job, staleness: int, version: int, refused: str = "") -> Arrival:
         """Return the row that a trained job gets in the table of updates when it arrives."""
-        outcome = job.done
-        return cls(
-            job.client,
-            job.dispatched_at,
-            job.finish_time,
-            job.start_version,
-            staleness,
-            outcome.num_samples,
-            outcome.train_loss,
-            outcome.train_accuracy,
-            not refused,
-            version,
-            refused,
-            "" if job.fate is None else job.fate.struck,
-        )
+        sent = job.client, job.dispatched_at, job.finish_time, job.start_version
+        trained = job.done.num_samples, job.done.train_loss, job.done.train_accuracy
+        faults = "" if job.fate is None else job.fate.struck
+        return cls(*sent, staleness, *trained, not refused, version, refused, faults)
+
+
+IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at", "why"]
+CLIENTS = ["client", "num_samples", "category"]
+"""Columns of two tables: jobs that did not arrive, and clients."""
+
+
+class Schedule(NamedTuple):
+    """Tables that say when each client trained, and from which version.
+
+    Attributes:
+        updates, in_flight, clients: the tables of the same names in a :class:`~asyncfl_lite.runs.results.Result`.
+    """
+
+    updates: pd.DataFrame
+    in_flight: pd.DataFrame
+    clients: pd.DataFrame
+
+    @property
+    def digest(self) -> str:
+        """Hash (64 hexadecimal digits) of when each client was dispatched and arrived, and of its start version.
+
+        Times are rounded to nine significant digits, so that the digest is the same on machines that round differently,
+        although accuracies may differ there.
+        """
+        columns = self.updates[["client", "dispatched_at", "arrived_at", "start_version"]]
+        return hashlib.sha256(columns.to_csv(index=False, float_format="%.9g").encode()).hexdigest()
+
+
+def who_did_what(simulation: Any, parts: Sequence[np.ndarray]) -> Schedule:
+    """Return tables of a simulation's arrivals, of its jobs that did not arrive, and of its clients."""
+    updates = pd.DataFrame(list(simulation.arrivals), columns=Arrival._fields)
+    for column in ("refused", "faults"):  # an empty text becomes NaN, as when the table is read from a file
+        updates[column] = [text or math.nan for text in updates[column]]
+    still = [(job.client, job.dispatched_at, job.start_version, math.nan, STILL_TRAINING) for job in simulation.jobs]
+    in_flight = pd.DataFrame([*simulation.ended, *still], columns=IN_FLIGHT)
+    sizes = [len(part) for part in parts]
+    categories = getattr(simulation.delays, "categories", None) or [""] * len(sizes)  # a law need not have them
+    clients = pd.DataFrame(dict(zip(CLIENTS, (range(len(sizes)), sizes, categories), strict=True)))
+    return Schedule(updates, in_flight, clients)

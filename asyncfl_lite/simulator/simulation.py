@@ -256,7 +256,6 @@ class Simulation:
     # Arrivals -----------------------------------------------------------------------------------------------
 
     def _receive(self, job: Job) -> None:
-        """Let the server process a job that has arrived."""
         client, version = job.client, job.start_version
         if not job.finish_time >= job.dispatched_at or client in self.idle:
             raise SimulationError(f"client {client} reported without one dispatch before it")
@@ -264,8 +263,7 @@ class Simulation:
             self.clock = job.finish_time
         self.idle.add(client)
         self.held.remove(version)
-        latest = self.algorithm.version
-        staleness = latest - version
+        latest, staleness = self.algorithm.version, self.algorithm.version - version
         self.scheduling.before_receive(self, client)
         made_version, refused = self.deliver(job, staleness)
         if self.algorithm.version - latest != bool(made_version):
@@ -282,10 +280,8 @@ class Simulation:
         if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, client, made_version)
         self.received += 1
-        arrival = None
-        if self.keep_arrivals or self.observers:
-            arrival = Arrival.of(job, staleness, self.algorithm.version, refused)
-        self._note(arrival)
+        listed = self.keep_arrivals or self.observers
+        self._note(Arrival.of(job, staleness, self.algorithm.version, refused) if listed else None)
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Pass a trained job to the server, and to the selection if it learns; return the server's receipt."""
@@ -308,7 +304,6 @@ class Simulation:
             self.clock += self.server_time
 
     def _note(self, arrival: Arrival | None = None) -> None:
-        """Record the arrival, if there is one, and tell observers about the arrival and about any new version."""
         if arrival is not None and self.keep_arrivals:
             self._arrivals.append(arrival)
         if self.algorithm.version != self.observed_version:
@@ -323,7 +318,6 @@ class Simulation:
                 observe(self, arrival)
 
     def _check_progress(self, job: Job, refused: str) -> None:
-        """Count the refused update of ``job``; raise an error if too many in a row were refused."""
         self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:
@@ -338,7 +332,6 @@ class Simulation:
             self.idle.remove(client)
         except KeyError:
             raise SimulationError(f"client {client} was dispatched while it was training") from None
-        algorithm, clock, number = self.algorithm, self.clock, self.sequence_no
         duration = self.delays.draw(client, self.delay_stream)
         try:
             sound = 0 <= duration < math.inf
@@ -346,19 +339,12 @@ class Simulation:
             sound = False
         if not sound:
             raise impossible_duration(self.delays, client, duration)
-        job = Job(
-            clock + duration,
-            number,
-            client,
-            self.jobs_of[client],
-            algorithm.version,
-            clock,
-            *(NOTHING_SENT if self.published is None else self.published.current()),
-            duration=duration,
-        )
-        self.sequence_no = number + 1
+        clock, version, before = self.clock, self.algorithm.version, self.jobs_of[client]
+        sent = NOTHING_SENT if self.published is None else self.published.current()
+        job = Job(clock + duration, self.sequence_no, client, before, version, clock, *sent, duration=duration)
+        self.sequence_no += 1
         self.jobs_of[client] += 1
-        self.held.add(job.start_version)
+        self.held.add(version)
         self._send(job)
         if len(self.heap) > self.scheduling.most_in_flight:
             raise SimulationError(
@@ -371,7 +357,6 @@ class Simulation:
             self.dispatch(client)
 
     def _send(self, job: Job) -> None:
-        """Put a job in flight, and mark it for training unless it would arrive after the horizon."""
         heappush(self.heap, (job.finish_time, job.sequence_no, job))
         if job.finish_time > self.horizon:  # it never arrives: do not train it
             return
@@ -388,7 +373,6 @@ class Simulation:
         self.heap, self.untrained, self.midway = [], [], []
 
     def _end(self, job: Job, why: str) -> None:
-        """Record a job that ends now without arriving; its client is idle again."""
         self.ended.append((job.client, job.dispatched_at, job.start_version, self.clock, why))
         self.idle.add(job.client)
         self.held.remove(job.start_version)

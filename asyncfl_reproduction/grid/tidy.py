@@ -19,8 +19,7 @@ import pandas as pd
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.runs.results import CLASSES, Result
 from asyncfl_lite.runs.store import Standing, meaning, revised
-from asyncfl_lite.simulator.jobs import Arrival
-from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
+from asyncfl_lite.simulator.jobs import CLIENTS, IN_FLIGHT, Arrival
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.parquet import alone_in, read_table, write_table
 

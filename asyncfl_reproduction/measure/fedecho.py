@@ -10,7 +10,7 @@ import numpy as np
 from asyncfl_lite.runs.assembly import load_task, schedule
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.simulator.jobs import Schedule
 from asyncfl_lite.tasks import TASKS
 
 LARGE, MILD = LAWS = ("fedecho_large", "fedecho_mild")

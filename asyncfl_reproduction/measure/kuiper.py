@@ -8,7 +8,7 @@ from functools import lru_cache
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.simulator.jobs import Schedule
 
 BOARDS = {"Nano": "Jetson Nano", "TX2": "Jetson TX2", "NX": "Jetson Xavier NX", "AGX": "Jetson AGX Xavier"}
 """Board in the delay laws -> board in the paper's tables, slowest first."""

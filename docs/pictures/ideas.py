@@ -1,4 +1,4 @@
-"""Draw one idea for each of fourteen lessons as SVG: ``python docs/pictures/ideas.py`` writes all of them."""
+"""Draw the ideas of lessons as SVG: ``python docs/pictures/ideas.py`` writes all of them."""
 
 from __future__ import annotations
 
@@ -379,6 +379,380 @@ def invariant() -> Sheet:
     return sheet
 
 
+def _moving(sheet: Sheet, keyframes: str) -> None:
+    """Add CSS that moves parts; viewers that show no motion, and print, show the end."""
+    sheet.parts.append(f"<style>@media (prefers-reduced-motion: no-preference) {{ {keyframes} }}</style>")
+
+
+def strangers() -> Sheet:
+    """Draw a server that jumps between means of three clients, and one that takes short steps towards them."""
+    sheet = Sheet(820, 268, "A few strangers in the buffer")
+    clients = [(140 * math.cos(2.4 * k) * math.sqrt((k + 1) / 15), 72 * math.sin(2.4 * k) * math.sqrt((k + 1) / 15))
+               for k in range(15)]  # fmt: skip
+    buffers = ((14, 11, 6), (13, 8, 5), (12, 10, 7), (9, 14, 4), (13, 10, 2), (12, 14, 3))
+    for left, eta, title, below in (
+        (205, 1.0, "a full step", "The model is the mean of the last three clients."),
+        (615, 0.25, "a short step", "The model remembers many buffers."),
+    ):
+        sheet.text(left, 28, title, size=15)
+        for x, y in clients:
+            sheet.dot(left + x, 136 + y, LIGHT, 6)
+        sheet.line((left - 7, 136), (left + 7, 136), width=2)
+        sheet.line((left, 129), (left, 143), width=2)
+        x, y, path = 0.0, 0.0, []
+        for chosen in buffers:
+            mean = [sum(clients[one][axis] for one in chosen) / 3 for axis in (0, 1)]
+            x, y = x + eta * (mean[0] - x), y + eta * (mean[1] - y)
+            path.append((left + x, 136 + y))
+        sheet.line(*path, colour=ORANGE, width=2)
+        for at in path:
+            sheet.dot(*at, ORANGE, 5)
+        sheet.text(left, 232, below, GREY, size=13)
+    sheet.text(
+        410, 256, "grey: what each client wants; cross: what all want together; orange: the server", GREY, size=13
+    )
+    return sheet
+
+
+def mixing() -> Sheet:
+    """Draw late news in a valley, which overshoots if it is added and not if it is mixed in."""
+    sheet = Sheet(820, 236, "Adding and mixing")
+    says = (
+        ("A late client began here", "and trained to the bottom.", "the client"),
+        ("Adding repeats its move", "from where the server is.", "adding"),
+        ("Mixing goes towards its model,", "so it cannot overshoot.", "mixing"),
+    )
+    for frame, (first, second, title) in enumerate(says):
+        left = 46 + 270 * frame
+        sheet.text(left + 91, 32, title, (BLUE, ORANGE, GREEN)[frame], size=15)
+        sheet.line(*((left + x, _valley(x)) for x in range(8, 176, 4)), colour=GREY, width=2)
+        sheet.dot(left + 91, _valley(91) - 9, BLUE, filled=frame == 0)
+        if frame == 0:
+            sheet.dot(left + 25, _valley(25) - 9, BLUE, filled=False)
+            sheet.arrow((left + 36, 86), (left + 84, 86), BLUE)
+        elif frame == 1:
+            sheet.dot(left + 157, _valley(157) - 9, ORANGE)
+            sheet.arrow((left + 100, 86), (left + 148, 86), ORANGE)
+        else:
+            sheet.dot(left + 91, _valley(91) - 9, GREEN)
+        sheet.text(left + 91, 198, first)
+        sheet.text(left + 91, 218, second, GREY)
+        if frame:
+            sheet.line((left - 44, 20), (left - 44, 220), colour=LIGHT)
+    return sheet
+
+
+def heap() -> Sheet:
+    """Draw a heap of jobs in three steps: the earliest is taken, a new one is put in, and the heap sorts itself."""
+    sheet = Sheet(820, 236, "The event heap sorts itself")
+    _moving(
+        sheet,
+        ".two { animation: two 8s infinite } .three { animation: three 8s infinite }"
+        " .falls { animation: falls 8s infinite }"
+        " @keyframes two { 0%, 20% { opacity: 0 } 26%, 100% { opacity: 1 } }"
+        " @keyframes three { 0%, 46% { opacity: 0 } 52%, 100% { opacity: 1 } }"
+        " @keyframes falls { 0%, 54% { transform: translateY(-56px) } 66%, 100% { transform: translateY(0) } }",
+    )
+    jobs = {"A": ("A, done at 2", BLUE), "B": ("B, done at 3", GREEN), "C": ("C, done at 7", ORANGE)}
+    for frame, (title, below) in enumerate(
+        (
+            ("1  the earliest job is on top", "now: 0"),
+            ("2  the clock jumps to it", "now: 2, A's update arrives"),
+            ("3  A's next job finds its place", "now: 2, nothing was trained"),
+        )
+    ):
+        left = 30 + 270 * frame
+        sheet.parts.append(f'<g class="{("one", "two", "three")[frame]}">')
+        sheet.text(left + 110, 32, title, size=15)
+        for row, name in enumerate(("ABC", " BC", "B C")[frame]):
+            if name != " ":
+                sheet.box(left + 20, 52 + 50 * row, 180, 38, *jobs[name])
+        if frame == 1:
+            sheet.arrow((left + 110, 88), (left + 110, 56), BLUE)
+            sheet.text(left + 128, 78, "A leaves", BLUE, "start", 13)
+        if frame == 2:
+            sheet.parts.append('<g class="falls">')
+            sheet.box(left + 20, 102, 180, 38, "A, done at 4", BLUE)
+            sheet.parts.append("</g>")
+        sheet.text(left + 110, 222, below, GREY, size=13)
+        sheet.parts.append("</g>")
+        if frame:
+            sheet.line((left - 16, 20), (left - 16, 216), colour=LIGHT)
+    return sheet
+
+
+def say() -> Sheet:
+    """Draw two clients that are always at work, one of which reports six times as often."""
+    sheet = Sheet(820, 236, "Half of the slots, a seventh of the say")
+    sheet.text(18, 64, "fast phone", BLUE, "start")
+    sheet.text(18, 112, "slow phone", ORANGE, "start")
+    for job in range(6):
+        sheet.bar(110 + 70 * job, 46, 66, 26, BLUE)
+        sheet.dot(110 + 70 * job + 68, 59, INK, 4)
+    sheet.bar(110, 94, 416, 26, ORANGE)
+    sheet.dot(528, 107, INK, 4)
+    sheet.text(320, 30, "a dot is a report", GREY, size=13)
+    for y, title, shares in ((162, "jobs in flight", (1, 1)), (202, "reports", (6, 1))):
+        sheet.text(100, y + 18, title, anchor="end")
+        across = 110.0
+        for share, colour in zip(shares, (BLUE, ORANGE), strict=True):
+            width = 416 * share / sum(shares)
+            sheet.bar(round(across, 1), y, round(width - 3, 1), 26, colour)
+            across += width
+    sheet.text(566, 64, "Look in at any time:", anchor="start")
+    sheet.text(566, 84, "half of the jobs are slow ones.", GREY, "start")
+    sheet.text(566, 180, "Count what arrives:", anchor="start")
+    sheet.text(566, 200, "one report in seven is slow.", GREY, "start")
+    return sheet
+
+
+def shards() -> Sheet:
+    """Draw sorted labels that are cut into shards, of which each client gets two."""
+    sheet = Sheet(820, 236, "Shards of labels")
+    shades = {"A": BLUE, "B": ORANGE, "C": GREEN}
+    sheet.text(18, 34, "1  sort by label", anchor="start", size=15)
+    sheet.text(18, 104, "2  cut into shards", anchor="start", size=15)
+    sheet.text(18, 184, "3  deal two to each", anchor="start", size=15)
+    for place, letter in enumerate("A" * 10 + "B" * 10 + "C" * 10):
+        shard = place // 5
+        for x, y in ((220 + 18 * place, 20), (190 + 18 * place + 14 * shard, 90)):
+            sheet.bar(x, y, 16, 18, shades[letter])
+            sheet.text(x + 8, y + 14, letter, "white", size=13)
+    for client, dealt in enumerate(((0, 3), (2, 5), (1, 4))):
+        left = 200 + 205 * client
+        for half, shard in enumerate(dealt):
+            letter = "AABBCC"[shard]
+            for place in range(5):
+                x = left + 18 * place + 96 * half
+                sheet.bar(x, 170, 16, 18, shades[letter])
+                sheet.text(x + 8, 184, letter, "white", size=13)
+        sheet.text(left + 92, 218, f"client {client + 1}", GREY)
+    return sheet
+
+
+def drift() -> Sheet:
+    """Draw two clients that walk one step, and the same clients that walk all the way to their own optimum."""
+    sheet = Sheet(820, 268, "One step and many")
+    for left, share, title, below in (
+        (40, 0.3, "one step each", "Their mean points where both want to go."),
+        (440, 1.0, "many steps each", "The mean of two optima is not the joint optimum."),
+    ):
+        start, ends = (left + 40.0, 210.0), ((left + 100.0, 70.0), (left + 300.0, 180.0))
+        bends = ((left + 46.0, 96.0), (left + 250.0, 216.0))
+        sheet.text(left + 170, 28, title, size=15)
+        arrived = []
+        for (x, y), (bx, by), colour in zip(ends, bends, (BLUE, ORANGE), strict=True):
+            path = [
+                ((1 - s) ** 2 * start[0] + 2 * s * (1 - s) * bx + s * s * x,
+                 (1 - s) ** 2 * start[1] + 2 * s * (1 - s) * by + s * s * y)
+                for s in (share * k / 12 for k in range(13))
+            ]  # fmt: skip
+            sheet.dot(x, y, colour, 9, filled=False)
+            sheet.line(*path, colour=colour, width=3)
+            sheet.dot(*path[-1], colour, 5)
+            arrived.append(path[-1])
+        mean = tuple(sum(one[axis] for one in arrived) / 2 for axis in (0, 1))
+        sheet.line(arrived[0], arrived[1], colour=LIGHT, dashed=True)
+        sheet.dot(*start, INK, 6)
+        sheet.dot(*mean, GREEN, 7)
+        cross = (left + 152.0, 172.0)
+        sheet.line((cross[0] - 7, cross[1]), (cross[0] + 7, cross[1]), width=2)
+        sheet.line((cross[0], cross[1] - 7), (cross[0], cross[1] + 7), width=2)
+        sheet.text(left + 170, 240, below, GREY, size=13)
+    sheet.text(410, 260, "rings: each client's optimum; cross: the joint optimum; green: the mean", GREY, size=13)
+    return sheet
+
+
+def temperature() -> Sheet:
+    """Draw one output at three temperatures."""
+    sheet = Sheet(820, 236, "Temperature softens an output")
+    logits = (1.0, 0.0, 1.5, 3.0, 2.0, 6.0, 1.0, 0.5, 4.5, 7.0)
+    for frame, (heat, title, below) in enumerate(
+        ((1, "T = 1", "nearly a label"), (3, "T = 3", "the other classes appear"), (20, "T = 20", "nearly uniform"))
+    ):
+        left = 46 + 264 * frame
+        powers = [math.exp(one / heat) for one in logits]
+        for digit, power in enumerate(powers):
+            height = 150 * power / sum(powers)
+            sheet.bar(left + 20 * digit, round(186 - height, 1), 16, round(height, 1), (BLUE, GREEN, ORANGE)[frame])
+            sheet.text(left + 20 * digit + 8, 204, str(digit), GREY, size=13)
+        sheet.line((left - 4, 186), (left + 202, 186), colour=GREY)
+        sheet.text(left + 98, 32, title, size=15)
+        sheet.text(left + 98, 226, below, GREY, size=13)
+    return sheet
+
+
+def landscape() -> Sheet:
+    """Draw an arrow that was right where it was computed, is wrong where it arrives, and a model that can be asked."""
+    sheet = Sheet(820, 250, "Old arrows and old models")
+    for left, shift, title in ((30, 0, "1  computed here, it is right"), (300, 66, "2  added later, it is wrong")):
+        sheet.text(left + 110, 32, title, size=15)
+        wall = [(left + x, 176 - 0.009 * (x - 130 + shift) ** 2) for x in range(10, 216, 4)]
+        sheet.line(*((x, y) for x, y in wall if y > 48), colour=GREY, width=2)
+        at = (left + 66.0, 176 - 0.009 * (66 - 130 + shift) ** 2 - 9)
+        sheet.dot(*at, BLUE if not shift else ORANGE)
+        sheet.arrow((at[0] + 10, at[1] - 14), (at[0] + 66, at[1] - 14), BLUE if not shift else ORANGE)
+        sheet.text(left + 110, 204, ("downhill", "the valley has moved: uphill")[shift > 0], GREY, size=13)
+    sheet.text(686, 32, "3  but it can be asked", size=15)
+    sheet.box(600, 52, 172, 38, "the stale model", BLUE)
+    sheet.arrow((640, 92), (640, 118), GREEN)
+    sheet.text(654, 110, "what is this image?", GREEN, "start", 13)
+    for digit, value in enumerate((0.04, 0.02, 0.1, 0.7, 0.04, 0.3)):
+        sheet.bar(626 + 20 * digit, round(180 - 56 * value, 1), 16, round(56 * value, 1), GREEN)
+    sheet.line((620, 180), (750, 180), colour=GREY)
+    sheet.text(686, 204, "it still knows its classes", GREY, size=13)
+    sheet.text(410, 236, "An arrow depends on where it starts. A prediction does not.", size=13)
+    return sheet
+
+
+def store() -> Sheet:
+    """Draw a buffer, which every version empties, beside a store that keeps each client's latest prediction."""
+    sheet = Sheet(820, 268, "The buffer and the store")
+    _moving(
+        sheet,
+        ".new { animation: new 6s infinite } @keyframes new { 0%, 25% { opacity: 0 } 40%, 100% { opacity: 1 } }",
+    )
+    sheet.text(170, 30, "the buffer: emptied by every version", BLUE, size=15)
+    for version, names in enumerate((("2", "1", "3"), ("1", "3", "2"), ("3", "1", "2"))):
+        y = 48 + 58 * version
+        sheet.text(20, y + 24, f"version {version + 1}", GREY, "start", 13)
+        for place, name in enumerate(names):
+            sheet.box(100 + 66 * place, y, 58, 36, name, BLUE)
+        sheet.arrow((302, y + 18), (352, y + 18), GREY, 1.5)
+    sheet.text(600, 30, "the store: one row per client, always", GREEN, size=15)
+    rows = (("client 1", "from version 2", GREEN), ("client 2", "from version 2", GREEN),
+            ("client 3", "from version 2", GREEN), ("straggler", "from version 0, still here", ORANGE))  # fmt: skip
+    for row, (name, what, colour) in enumerate(rows):
+        y = 48 + 44 * row
+        sheet.text(430, y + 23, name, GREY, "start")
+        if row == 3:
+            sheet.box(520, y, 270, 34, what, colour)
+        else:
+            sheet.box(520, y, 270, 34, "", colour)
+            sheet.parts.append('<g class="new">')
+            sheet.text(655, y + 22, what)
+            sheet.parts.append("</g>")
+    sheet.text(410, 250, "The buffer forgets the straggler. The store keeps what its model predicts.", size=13)
+    return sheet
+
+
+def sureness() -> Sheet:
+    """Draw a sure and an unsure mean of stored predictions."""
+    sheet = Sheet(820, 250, "How sure is the echo?")
+    for left, title, below, values, colour in (
+        (60, "the stored models agree", "low entropy", (0.02, 0.02, 0.02, 0.88, 0.02, 0.02, 0.02), GREEN),
+        (450, "they say different things", "high entropy", (0.16, 0.14, 0.12, 0.18, 0.13, 0.12, 0.15), ORANGE),
+    ):
+        sheet.text(left + 155, 30, title, colour, size=15)
+        for place, value in enumerate(values):
+            sheet.bar(left + 44 * place + 4, round(190 - 138 * value, 1), 34, round(138 * value, 1), colour)
+            sheet.text(left + 44 * place + 21, 208, "ABCDEFG"[place], GREY, size=13)
+        sheet.line((left, 190), (left + 312, 190), colour=GREY)
+        sheet.text(left + 155, 234, below, GREY, size=13)
+    return sheet
+
+
+def descent() -> Sheet:
+    """Draw a function below its parabola, whose bottom is a step that goes down."""
+    sheet = Sheet(820, 268, "A step under a parabola")
+    sheet.line((50, 20), (50, 224), colour=GREY)
+    sheet.line((50, 224), (520, 224), colour=GREY)
+    curve = [(x, 190 - 0.0011 * (x - 380) ** 2 + 10 * math.sin(x / 34)) for x in range(60, 516, 6)]
+    sheet.line(*curve, colour=BLUE, width=3)
+    x0 = 132
+    y0 = 190 - 0.0011 * (x0 - 380) ** 2 + 10 * math.sin(x0 / 34)
+    slope = -0.0022 * (x0 - 380) + 10 / 34 * math.cos(x0 / 34)
+    bend = 0.0052
+    bound = [(x, y0 + slope * (x - x0) - bend / 2 * (x - x0) ** 2) for x in range(66, 470, 6)]
+    sheet.line(*((x, y) for x, y in bound if 20 < y < 224), colour=ORANGE, width=2, dashed=True)
+    x1 = x0 + slope / bend
+    low = y0 + slope * (x1 - x0) - bend / 2 * (x1 - x0) ** 2
+    true = 190 - 0.0011 * (x1 - 380) ** 2 + 10 * math.sin(x1 / 34)
+    sheet.dot(x0, y0, INK)
+    sheet.dot(x1, low, ORANGE, filled=False)
+    sheet.dot(x1, true, BLUE)
+    sheet.line((x1, low), (x1, true), colour=GREY, dashed=True)
+    sheet.text(x0 + 12, y0 - 12, "x", INK, "start", 15)
+    sheet.text(540, 70, "blue: the loss, which we do not know", BLUE, "start", 13)
+    sheet.text(540, 98, "orange: a parabola above it, which", ORANGE, "start", 13)
+    sheet.text(540, 116, "smoothness (L) promises at x", ORANGE, "start", 13)
+    sheet.text(540, 152, "Step to the parabola's bottom.", anchor="start", size=13)
+    sheet.text(540, 172, "The loss is below the parabola,", anchor="start", size=13)
+    sheet.text(540, 192, "so it falls by at least as much.", anchor="start", size=13)
+    sheet.text(285, 250, "the model", GREY, size=13)
+    return sheet
+
+
+def stairs() -> Sheet:
+    """Draw a loss that goes down stairs, whose drops add up to no more than the whole height."""
+    sheet = Sheet(820, 250, "Many steps, one height")
+    drops = (52, 34, 30, 16, 14, 8, 7, 5)
+    x, y = 90.0, 30.0
+    for number, drop in enumerate(drops):
+        sheet.line((x, y), (x + 54, y), colour=BLUE, width=3)
+        sheet.line((x + 54, y), (x + 54, y + drop), colour=ORANGE, width=3)
+        sheet.text(x + 27, y - 7, f"{number}", GREY, size=13)
+        x, y = x + 54, y + drop
+    sheet.line((x, y), (x + 40, y), colour=BLUE, width=3)
+    sheet.line((60, 206), (580, 206), colour=GREY, dashed=True)
+    sheet.text(320, 228, "the lowest loss there is", GREY, size=13)
+    sheet.arrow((66, 30), (66, 204), GREY, 1.5)
+    sheet.text(600, 72, "orange: each step's drop,", ORANGE, "start", 13)
+    sheet.text(600, 90, "which is large if the gradient is", ORANGE, "start", 13)
+    sheet.text(600, 126, "All drops together fit into", anchor="start", size=13)
+    sheet.text(600, 144, "one height. So in many steps,", anchor="start", size=13)
+    sheet.text(600, 162, "one gradient must be small.", anchor="start", size=13)
+    return sheet
+
+
+def narrow() -> Sheet:
+    """Draw intervals of a mean that narrow with the number of seeds."""
+    sheet = Sheet(820, 250, "An interval narrows with seeds")
+    _moving(
+        sheet,
+        ".grow { animation: grow 6s infinite; transform-box: fill-box; transform-origin: center }"
+        " @keyframes grow { 0% { transform: scaleX(2) } 50%, 100% { transform: scaleX(1) } }",
+    )
+    sheet.line((330, 30), (330, 206), colour=GREY, dashed=True)
+    sheet.text(330, 226, "0: no difference", GREY, size=13)
+    for row, (seeds, quantile, mean) in enumerate(
+        ((3, 9.92, 96), (5, 4.60, 62), (10, 3.25, 84), (20, 2.86, 76), (40, 2.71, 80))
+    ):
+        y, half = 46 + 36 * row, quantile * 50 / math.sqrt(seeds)
+        sheet.text(18, y + 5, f"{seeds} seeds", GREY, "start")
+        sheet.parts.append('<g class="grow">')
+        sheet.line((max(104, 330 + mean - half), y), (min(800, 330 + mean + half), y), colour=GREEN if mean > half
+                   else ORANGE, width=5)  # fmt: skip
+        sheet.parts.append("</g>")
+        sheet.dot(330 + mean, y, INK, 5)
+    sheet.text(560, 176, "green: it leaves out 0", GREEN, "start", 13)
+    sheet.text(560, 196, "orange: we cannot tell", ORANGE, "start", 13)
+    sheet.text(560, 226, "Four times the seeds: half the width.", INK, "start", 13)
+    return sheet
+
+
+def answers() -> Sheet:
+    """Draw four intervals beside zero and a margin, with what each of them says."""
+    sheet = Sheet(820, 250, "What an interval says")
+    sheet.bar(270, 30, 120, 176, "#f3f4f6")
+    sheet.line((330, 30), (330, 206), colour=GREY, dashed=True)
+    sheet.text(330, 226, "0, with a margin of indifference", GREY, size=13)
+    for row, (mean, half, word, says, colour) in enumerate(
+        (
+            (150, 70, "above", "the first method is better", GREEN),
+            (8, 38, "equivalent", "no difference that would matter", BLUE),
+            (50, 96, "open", "either may be better: more seeds", ORANGE),
+            (-130, 60, "reversed", "the second method is better", INK),
+        )
+    ):
+        y = 54 + 42 * row
+        sheet.line((330 + mean - half, y), (330 + mean + half, y), colour=colour, width=5)
+        sheet.dot(330 + mean, y, colour, 6)
+        sheet.text(560, y - 2, word, colour, "start", 15)
+        sheet.text(560, y + 16, says, GREY, "start", 13)
+    return sheet
+
+
 def _in_a_row(sheet: Sheet, steps: Sequence[tuple[str, str]], colours: Sequence[str]) -> None:
     """Draw steps as boxes in a row, each with its words below, joined by arrows."""
     for place, ((step, what), colour) in enumerate(zip(steps, colours, strict=True)):
@@ -426,6 +800,9 @@ DRAWINGS: dict[str, Callable[[], Sheet]] = {
     "staleness": staleness, "partitions": partitions, "overshoot": overshoot, "targets": targets, "control": control,
     "mask": mask, "counted": counted, "kernel": kernel, "proof": proof, "interval": interval, "race": race,
     "invariant": invariant, "plan": plan, "capstone": capstone,
+    "strangers": strangers, "mixing": mixing, "heap": heap, "say": say, "shards": shards, "drift": drift,
+    "temperature": temperature, "landscape": landscape, "store": store, "sureness": sureness, "descent": descent,
+    "stairs": stairs, "narrow": narrow, "answers": answers,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from PIL import Image
 
+from asyncfl_course.pages import explorable as explorable_frame
 from asyncfl_lite import Config, Run
 from asyncfl_lite.algorithms import fedrevive, synthesis
 from asyncfl_lite.models.compute import SampleSet
@@ -413,6 +414,34 @@ def test_without_motion_a_bet_goes_straight_to_the_event(chromium, opened):
     page.wait_for_function("story.finished", timeout=120_000)
     assert not page.evaluate("story.playing") and "Five bursts" in page.locator("#results").inner_text()
     chromium.emulate_media(reduced_motion="no-preference")
+
+
+def test_before_a_bet_a_ghost_shows_how_a_step_begins_and_not_its_event(opened):
+    """FedRevive's event, its first images, comes early."""
+    page = opened("explore_fedrevive")
+    page.evaluate("story.haunt(0); story.haunt(1)")
+    assert page.evaluate("story.ghosts[0].now > 0 && story.time === 0")
+    page.evaluate("story.speed = 1000; for (let i = 0; i < 5; i++) story.haunt(1)")
+    assert "Nothing is made up yet" in page.locator("#panels canvas").first.get_attribute("aria-label")
+    assert page.evaluate("story.draw(), getComputedStyle(document.querySelector('#panels canvas')).opacity") == "0.35"
+    page.locator("#bet button").first.click()
+    assert page.evaluate("getComputedStyle(document.querySelector('#panels canvas')).opacity") == "1"
+
+
+def test_in_a_notebooks_frame_the_first_step_plays_by_itself(chromium, tmp_path):
+    """The frame's address leads from notebooks/ to the page; without frames a picture stays."""
+    shown = explorable_frame()._repr_html_()
+    assert re.search(r'<img src="data:image/svg[^>]*alt="[^"]{40,}"', shown)
+    address = re.search(r'<iframe[^>]* src="([^"]+)"', shown)[1]
+    assert (ROOT / "notebooks" / address).resolve() == FILES["explore"]
+    (tmp_path / "frame.html").write_text(shown.replace(address, FILES["explore"].as_uri()))
+    chromium.goto((tmp_path / "frame.html").as_uri())
+    frame = next(one for one in chromium.frames if one.url.startswith(FILES["explore"].as_uri()))
+    frame.wait_for_function("story.time > 0.5")
+    assert frame.locator("#bet button").first.is_enabled()
+    frame.evaluate("story.step.stops[0].until = () => true")
+    frame.wait_for_function("story.finished")
+    assert frame.locator("#bet button").count() == 0 and "versions" in frame.locator("#results").inner_text()
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -1,4 +1,4 @@
-"""An interrupted run goes on bit for bit; a checkpoint that cannot be used is named."""
+"""A run saves all that it holds; a checkpoint that cannot be used is named. How runs go on: ``test_ways.py``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from asyncfl_lite import Config, Task, run
 from asyncfl_lite.algorithms import ALGORITHMS
@@ -60,19 +58,6 @@ def configs(algorithm):
     if algorithm == "fedecho":
         base["settings"] = {"distill_samples": 60}
     return base
-
-
-@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
-@settings(max_examples=1, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(kills=st.lists(st.integers(1, 7), min_size=1, max_size=3, unique=True))
-def test_killed_anywhere_it_ends_the_same(algorithm, kills, tmp_path_factory):
-    path = tmp_path_factory.mktemp("run") / "run.pt"
-    config = Config(**configs(algorithm))
-    whole = Run(config, checkpoint=path.with_name("other.pt")).finish()
-    for arrivals in sorted(kills):
-        interrupt_after(config, path, arrivals)
-    equal(run(config, checkpoint=path), whole)
-    assert not path.exists()
 
 
 EVERYTHING = {
@@ -145,22 +130,6 @@ def test_a_restored_run_holds_what_the_saved_one_held(changes):
     with suppress(Interrupted):
         one.finish()
     assert len(one.simulation.arrivals) >= 8
-
-
-@pytest.mark.parametrize("scheduling", ["before_agg", "after_agg", "burst", "refill", "rounds"])
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(kills=st.lists(st.integers(1, 30), min_size=1, max_size=3, unique=True), seed=st.integers(0, 20))
-def test_killed_anywhere_amid_every_kind_of_trouble(scheduling, kills, seed, tmp_path_factory):
-    path = tmp_path_factory.mktemp("run") / "run.pt"
-    changes = {"scheduling": scheduling, "faults": EVERYTHING, "seed": seed, "local_steps": 2}
-    config = Config(**{**configs("fedbuff"), **changes, "rounds": 12})
-    whole = Run(config, checkpoint=path.with_name("other.pt")).finish()
-    assert whole.summary["lost_jobs"] + whole.summary["duplicate_updates"] > 0
-    for arrivals in sorted(kill for kill in kills if kill <= len(whole.updates)):
-        interrupt_after(config, path, arrivals)
-    again = run(config, checkpoint=path)
-    equal(again, whole)
-    pd.testing.assert_frame_equal(again.in_flight, whole.in_flight, check_exact=True)
 
 
 def test_killed_in_a_loss_it_goes_on_without_it(tmp_path):

@@ -13,8 +13,7 @@ from asyncfl_lite.cli import main
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
-from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw
-from asyncfl_lite.simulator.paper_delays import size_rank
+from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw, size_rank
 
 REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}}
 FEDECHO = ["fedecho_large", "fedecho_mild"]

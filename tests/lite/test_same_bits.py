@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import torch
 
-from asyncfl_lite import Config, Run, run, run_many
+from asyncfl_lite import Config, run
 
 OWN = Path(__file__).parents[1] / "same_bits.json"
 TABLE = Path(os.environ.get("SAME_BITS", OWN))
@@ -94,31 +94,6 @@ def one(name: str) -> dict[str, str]:
     return digest(run(config_of(name)))
 
 
-def three() -> list[dict[str, str]]:
-    """Three runs in lockstep, which must be as each alone."""
-    return [digest(result) for result in run_many([config_of(name) for name in ("fedbuff", "fedecho", "trouble")])]
-
-
-def resumed(name: str, path: Path) -> dict[str, str]:
-    """A run that was cut off, and went on from its checkpoint."""
-
-    class CutOff(Exception):
-        pass
-
-    config = config_of(name).model_copy(update={"checkpoint_every": 2})
-    begun = Run(config, checkpoint=path)
-
-    def cut_off(simulation, arrival):
-        if simulation.algorithm.version == 5:
-            raise CutOff
-
-    begun.simulation.observers.append(cut_off)
-    with pytest.raises(CutOff):
-        begun.finish()
-    assert path.exists()
-    return digest(run(config, checkpoint=path))
-
-
 def by_build(table: dict) -> dict[str, dict[str, dict[str, str]]]:
     """The digests of a table, by build and by run."""
     return {table["build"]: table["runs"], **table.get("others", {})}
@@ -156,17 +131,6 @@ def test_a_table_keeps_other_builds_until_bits_change():
     assert with_runs(two, "here", new) == {"build": "here", "runs": new}
     assert with_runs(two, "there", new) == {"build": "there", "runs": new}
     assert all(set(runs) == set(RUNS) for runs in by_build(json.loads(OWN.read_text())).values())
-
-
-@pytest.mark.parametrize(
-    "name", ["fedbuff", *(pytest.param(n, marks=pytest.mark.long) for n in ("trouble", "coming and going"))]
-)
-def test_a_resumed_run_has_the_bits_of_one_in_one_go(name, tmp_path):
-    assert resumed(name, tmp_path / "run.pt") == one(name)
-
-
-def test_a_run_in_lockstep_has_the_bits_of_one_alone():
-    assert three() == [one(name) for name in ("fedbuff", "fedecho", "trouble")]
 
 
 if __name__ == "__main__":

@@ -43,11 +43,4 @@ MISTAKES = {
         "    other = other if server_lr is None else other[other['server_lr'] == server_lr]\n"
         "    return own['accuracy'].max() - other['accuracy'].max()",
     ],
-    "04.6": [
-        "bugs = {'A', 'B', 'C', 'D', 'E'}",
-        "bugs = {'B', 'C', 'D', 'E'}",
-        "bugs = {'B'}",
-        "bugs = {'C', 'E'}",
-        "bugs = {'B', 'C'}",
-    ],
 }

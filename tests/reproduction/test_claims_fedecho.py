@@ -13,7 +13,7 @@ import pytest
 from asked import Asked
 
 from asyncfl_lite import Config
-from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.simulator.jobs import Schedule
 from asyncfl_reproduction.claims import (
     EQUIVALENT,
     FAILS,

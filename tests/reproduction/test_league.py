@@ -91,7 +91,7 @@ class Mine(FedBuff):
 TWO = METHOD + METHOD.replace("mine", "yours").replace("Mine", "Yours")
 LAW = """
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.paper_delays import FedAdtLaw
+from asyncfl_lite.simulator.delays import FedAdtLaw
 
 @DELAYS.register("own_law_of_the_league")
 class OwnLaw(FedAdtLaw):

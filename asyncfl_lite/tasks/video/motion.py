@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks.arrays import stratified
 from asyncfl_lite.tasks.images.base import WORLDS, Labelled, Parts, Split, digits_images, mnist_images
 from asyncfl_lite.tasks.images.unlabelled import resize, sample, strokes, warped
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
@@ -201,8 +202,6 @@ class MovingDigits(TaskSource):
 
 def _split(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the indices of the digits for clients, pre-training and tests: 958, 479 and 360 of them."""
-    from sklearn.model_selection import train_test_split
-
-    rest, tests = train_test_split(np.arange(len(labels)), test_size=360, stratify=labels, random_state=0)
-    clients, teachers = train_test_split(rest, test_size=479, stratify=labels[rest], random_state=0)
-    return clients, teachers, tests
+    rest, tests = stratified(labels, 360)
+    clients, teachers = stratified(labels[rest], 479)
+    return rest[clients], rest[teachers], tests

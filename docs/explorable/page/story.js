@@ -1,6 +1,7 @@
 // A story in steps. A step sets up its runs, asks for a bet, runs until its event, pauses there and says what happened.
 // A step: {name, text, panels, speed, end, runs() → [Run], bet: {question, options, answer(runs)}, stops: [{until(run), result(runs)}]}.
 // Where a stop has no `until`, it is the time `end`. A step with `knobs` is free: it has no bet and no stop.
+// Before the bet, a faint ghost shows how the step begins. In a frame, the first step plays without a bet.
 
 const $ = (id) => document.getElementById(id);
 const fragment = (html) => document.createRange().createContextualFragment(html);
@@ -42,8 +43,9 @@ class Story {
 
   open(i) {
     this.play(false);
-    Object.assign(this, {at: i, stop: 0, chosen: null, speed: this.steps[i].speed ?? 2, working: 0});
+    Object.assign(this, {at: i, stop: 0, chosen: null, ghosts: [], rounds: 0, haunted: 0, speed: this.steps[i].speed ?? 2, working: 0});
     const step = this.step;
+    this.unasked = i === 0 && window.top !== window && !this.still;
     this.runs = step.runs();
     if (location.hash !== `#${i + 1}`) history.replaceState(null, "", `#${i + 1}`);
     document.querySelectorAll("#steps button").forEach((button, k) => button.toggleAttribute("aria-current", k === i));
@@ -66,7 +68,7 @@ class Story {
     $("skip").hidden = Boolean(step.knobs || step.reading);
     this.showButtons();
     this.draw();
-    if (step.knobs && !step.reading && !this.still) this.play(true);
+    if (this.unasked || (step.knobs && !step.reading && !this.still)) this.play(true);
   }
   showPanels() {
     $("panels").replaceChildren(...this.step.panels.map((panel) => fragment(`<figure class="panel ${panel.size ?? ""}">
@@ -87,7 +89,7 @@ class Story {
     this.showButtons();
     if (this.still) this.skip(); else this.play(true);
   }
-  get waitsForBet() { return Boolean(this.step.bet) && this.chosen === null; }
+  get waitsForBet() { return Boolean(this.step.bet) && this.chosen === null && !this.unasked; }
   get finished() { return !this.step.knobs && this.stop >= (this.step.stops?.length ?? 0); }
   play(on) {
     this.playing = on && !this.waitsForBet && !this.finished;
@@ -115,6 +117,13 @@ class Story {
     for (const run of others) run.advance(target, {budget: happened ? Infinity : budget});
     return happened || (!until && this.time >= end);
   }
+  haunt(passed) {  // show how the step begins, three times, but never its event
+    const {step} = this, end = (step.end ?? 40) / 6, {until} = step.stops[0];
+    this.haunted += passed * this.speed;
+    const met = this.ghosts.some((ghost) => ghost.now < end && ghost.advance(Math.min(end, this.haunted), {budget: 10 / this.ghosts.length, until}));
+    if (this.ghosts.length && !met && this.haunted < 1.5 * end) return this.draw();
+    if (this.rounds++ < 3) Object.assign(this, {ghosts: step.runs(), haunted: 0});
+  }
   loop() {
     let before = performance.now();
     const frame = (now) => {
@@ -124,7 +133,7 @@ class Story {
         const ahead = Math.max(...this.live.map((run) => run.now));
         if (this.forward(Math.max(ahead, this.time + passed * this.speed), 14 / this.live.length)) this.reached();
         this.draw();
-      }
+      } else if (this.waitsForBet && !this.still && !document.hidden) this.haunt(passed);
       requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
@@ -153,8 +162,11 @@ class Story {
       said = `<p class="verdict">${right === this.chosen ? "Your bet was right" : `You bet on “${bet.options[this.chosen]}”; it was “${bet.options[right]}”`}.</p>${said}`;
     }
     $("results").append(fragment(`<div>${said}</div>`));
-    if (window.top === window) $("results").lastElementChild.scrollIntoView({block: "nearest"});
     if (last) $("after").classList.add("next");
+    if (last && this.chosen === null) $("bet").replaceChildren();
+    const told = $("results").lastElementChild;
+    if (window.top === window) told.scrollIntoView({block: "nearest"});
+    else scrollBy(0, Math.max(0, told.getBoundingClientRect().bottom + 8 - innerHeight));  // the page around stays where it is
     this.showButtons();
   }
   recolour() {  // notes hold swatches, so they are made anew
@@ -162,7 +174,9 @@ class Story {
     this.draw();
   }
   draw() {
-    document.querySelectorAll("#panels canvas").forEach((canvas, i) => this.step.panels[i].draw(canvas, this.runs, this.step));
-    if (!this.step.reading) $("now").textContent = `${this.time.toFixed(0)} s, version ${this.runs[0].server.version}`;
+    const ghostly = this.waitsForBet && this.ghosts.length > 0, runs = ghostly ? this.ghosts : this.runs;
+    $("panels").classList.toggle("ghostly", ghostly);
+    document.querySelectorAll("#panels canvas").forEach((canvas, i) => this.step.panels[i].draw(canvas, runs, this.step));
+    if (!this.step.reading) $("now").textContent = ghostly ? "how it begins" : `${this.time.toFixed(0)} s, version ${this.runs[0].server.version}`;
   }
 }

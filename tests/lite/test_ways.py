@@ -1,0 +1,122 @@
+"""One table of runs: in lockstep with all others, and killed and resumed, each has the bits that it has alone."""
+
+from __future__ import annotations
+
+import functools
+import random
+
+import pandas as pd
+import pytest
+import torch
+
+from asyncfl_lite import Config, run, run_many
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import TABLES
+
+SMALL = {
+    "task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "local_steps": 4, "eval_every": 2, "client_lr": 0.1
+}  # fmt: skip
+ECHO = {"algorithm": "fedecho", "settings": {"distill_samples": 50}}
+REVIVED = {
+    "algorithm": "fedrevive", "rounds": 10, "settings": {
+        "freeze_rounds": 1, "synthesis_only_rounds": 2, "adversarial_from": 3, "t_gen": 2, "nz": 8, "ngf": 4, "alpha_feat": 0.1,
+        "synth_batch_size": 16, "kd_batch_size": 8, "k_kd": 3,
+    },
+}  # fmt: skip
+CNN = {"model": "cnn"}
+BATCH_NORM = {**CNN, "model_settings": {"norm": "batch", "channels": (2, 3)}}
+FAULTS = {
+    "dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
+    "available": 8.0, "away": 2.0,
+}  # fmt: skip
+RUNS = {
+    **{name: {"algorithm": name} for name in ALGORITHMS if name not in ("fedecho", "fedrevive")},
+    "another seed": {"seed": 1},
+    "another rate": {"algorithm": "fedasync", "client_lr": 0.05, "client_lr_decay": 0.9},
+    "echo": ECHO,
+    "echo's other seed": {**ECHO, "seed": 1},
+    "echo on noise": {**ECHO, "settings": {"distill_samples": 51, "distill_set": "noise"}},  # the last minibatch is one
+    "echo by SGD": {**ECHO, "settings": {"distill_samples": 50, "distill_opt": "sgd"}},
+    "echo one by one": {**ECHO, "vectorize": "off"},
+    "a sum in lockstep": {"algorithm": "fedac", "server_lr": 0.01, "seed": 3, "local_steps": 6},
+    "teachers that are versions": {"algorithm": "fedadt", "rounds": 15, "seed": 1, "client_lr": 0.05},
+    "revived": REVIVED,
+    "revived, another seed": {**REVIVED, "seed": 1},
+    "revived by trackers": {**REVIVED, **CNN, "rounds": 6, "model_settings": {"norm": "tracker", "channels": (2, 3)}},
+    "revived with running statistics": {**REVIVED, **BATCH_NORM, "rounds": 6},
+    "post-evaluation": {"algorithm": "kuiper", "settings": {"acc": "post_eval"}},
+    "images": CNN,
+    "running statistics": BATCH_NORM,
+    "a queue of running statistics": {"algorithm": "fedfa", **BATCH_NORM},
+    "odd widths": {"batch_size": 10, "model_settings": {"hidden": (31,)}},
+    "one sample a minibatch": {"batch_size": 1},
+    "Oort": {"algorithm": "fedavg", "selection": "oort"},
+    "words": {"task": "modmath", "rounds": 4, "concurrency": 2, "buffer_size": 1, "local_steps": 1},
+    **{f"faults, {name}": {"scheduling": name, "faults": FAULTS, "rounds": 8}
+       for name in ("before_agg", "after_agg", "burst", "refill", "rounds")},
+}  # fmt: skip
+
+
+def config_of(name: str, **more) -> Config:
+    return Config(**{**SMALL, **RUNS[name], **more})
+
+
+@functools.cache
+def alone(name: str):
+    return run(config_of(name))
+
+
+@functools.cache
+def in_company() -> dict:
+    """All at once, for the first row's test."""
+    return dict(zip(RUNS, run_many([config_of(name) for name in RUNS]), strict=True))
+
+
+class Killed(Exception):
+    pass
+
+
+def resumed(name: str, path):
+    """Killed twice, after random numbers of arrivals, and ended by a third process's beginning."""
+    config, draw = config_of(name, checkpoint_every=1), random.Random(name)
+    arrivals = len(alone(name).updates)
+    for kill in sorted(draw.sample(range(1, arrivals), 2)):
+        begun = Run(config, checkpoint=path)
+
+        def die(simulation, _, kill=kill):
+            if len(simulation.arrivals) >= kill:
+                raise Killed
+
+        begun.simulation.observers.append(die)
+        with pytest.raises(Killed):
+            begun.finish()
+    result = run(config, checkpoint=path)
+    assert not path.exists()
+    return result
+
+
+def same(one, other):
+    assert one.summary == other.summary and torch.equal(one.x, other.x)
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), check_exact=True)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_in_lockstep_it_is_as_alone(name):
+    same(in_company()[name], alone(name))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_killed_anywhere_it_ends_the_same(name, tmp_path):
+    same(resumed(name, tmp_path / "run.pt"), alone(name))
+
+
+def test_the_rows_do_what_they_are_there_for():
+    """Samples are made up, jobs lost and doubled, clients' work weighted; and every row ends elsewhere."""
+    weights = {name: alone(name).summary["weights_sha256"] for name in RUNS}
+    assert len(set(weights.values())) >= len(RUNS) - 3, weights
+    for name in RUNS:
+        if name.startswith("faults"):
+            assert alone(name).summary["lost_jobs"] > 0 < alone(name).summary["duplicate_updates"]
+    assert run(config_of("fedbuff")).summary == alone("fedbuff").summary
