@@ -116,10 +116,8 @@ slides: $(READY)  ## write slides/, decks for 90, 2 x 90 and 6 x 45 minutes with
 student: $(READY)  ## write student/, lessons with hidden guesses and solutions, and solutions/
 	@$(BIN)/python -m asyncfl_course.student
 
-notebooks: $(READY)  ## execute the notebooks in place, to commit them
-	@for book in notebooks/[0-9]*.ipynb notebooks/*_in_ten_minutes.ipynb; do echo "$$book"; \
-	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR \
-	   --ExecutePreprocessor.store_widget_state=False "$$book" || exit 1; done
+notebooks: $(READY)  ## execute the lessons in place, to commit them
+	@$(BIN)/python .ci/execute
 
 docs: $(READY)  ## update the numbers in README.md and docs/ from the records (minutes); then read the sentences around them
 	@$(BIN)/python tests/reproduction/refresh.py

@@ -36,12 +36,14 @@ from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.interrupts import end_with
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 RETRIES = 2
 """Number of times a cell whose worker was lost is restarted."""
 BEGUN = ".begun"
 """File in the folder of a running cell: the number of times it was started."""
+GPU = "GPU"
+"""Dask's resource that a worker with a GPU offers; cells whose device is not cpu then run on such workers alone."""
 TLS_FILES = "DASK_DISTRIBUTED__COMM__TLS__" + " and …".join(("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
 FINISHED = Elsewhere("finished by another grid")
 SCHEDULER_SECONDS = 30
@@ -191,7 +193,12 @@ def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, 
         from distributed import KilledWorker, as_completed
 
     with connected(scheduler) as client:
-        futures = {client.submit(job, cell, pure=False): cell for cell in cells}
+        gpus = _have_gpus(client, cells)
+
+        def start(cell: Cell) -> Future:
+            return client.submit(job, cell, pure=False, resources={GPU: 1} if gpus and _wants_gpu(cell) else None)
+
+        futures = {start(cell): cell for cell in cells}
         ended, again = as_completed(list(futures), loop=client.loop), Counter[str]()
         try:
             for future in ended:
@@ -207,7 +214,7 @@ def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, 
                     yield name, f"{type(trouble).__name__}: {' '.join(str(trouble).split())}"
                     continue
                 again[name] += 1
-                futures[future := client.submit(job, cell, pure=False)] = cell
+                futures[future := start(cell)] = cell
                 ended.add(future)
         except (OSError, CancelledError):
             raise SimulationError(
@@ -217,6 +224,23 @@ def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, 
         finally:
             with suppress(OSError, CancelledError):
                 client.cancel(list(futures))
+
+
+def _wants_gpu(cell: Cell) -> bool:
+    return cell.config.device != "cpu"
+
+
+def _have_gpus(client: Client, cells: Sequence[Cell]) -> bool:
+    """Whether a worker offers a GPU; say so if none does and a cell would take one."""
+    offered = (worker.get("resources", {}) for worker in client.scheduler_info(n_workers=-1)["workers"].values())
+    gpus = any(resources.get(GPU) for resources in offered)
+    if not gpus and any(map(_wants_gpu, cells)):
+        print(
+            f"grid: no worker offers a {GPU} (dask worker … --resources {GPU}=1), so any worker may take a cell with "
+            "device auto, and one without CUDA computes it on its processor",
+            file=sys.stderr,
+        )
+    return gpus
 
 
 @contextmanager

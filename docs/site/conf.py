@@ -47,7 +47,7 @@ suppress_warnings = ["myst.header", "mystnb.unknown_mime_type", "ref.python"]
 # One file of MathJax beside the pages: it draws formulas as SVG, needs no fonts, and asks for nothing.
 html_static_path = ["static"]
 mathjax_path = "mathjax.js"
-MATHJAX = files("mathjax") / "static/mathjax/es5/tex-svg-full.js"
+MATHJAX = files("sphinx-mathjax-offline") / "static/mathjax/tex-svg-full.js"
 mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}}
 
 autodoc_member_order = "bysource"

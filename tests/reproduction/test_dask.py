@@ -70,7 +70,7 @@ def cluster(tmp_path):
     start("scheduler", *own, "--port", "0", "--scheduler-file", str(file))
     wait_for(lambda: file.exists() and file.read_text())  # it is written after it is made
     address = json.loads(file.read_text())["address"]
-    yield address, lambda: start("worker", address, *own, "--nthreads", "1", "--no-nanny")
+    yield address, lambda *more: start("worker", address, *own, "--nthreads", "1", "--no-nanny", *more)
     for process in reversed(started):
         process.kill()
         process.wait()
@@ -124,6 +124,26 @@ def test_a_worker_that_is_killed_in_a_cell_costs_nothing_but_time(grid, cluster,
     assert all(cell.is_complete(runs) for cell in expand_grid(grid))
     assert not list(runs.rglob(BEGUN))
     wait_for(lambda: not any(kernel.is_running() for kernel in kernels), 10)  # nor does its kernel live on
+
+
+def who(cell, runs):
+    """Stands for a cell, and says which process ran it."""
+    return cell.name, str(os.getpid())
+
+
+def test_cells_for_a_gpu_run_on_workers_that_offer_one_and_the_grid_says_if_none_does(grid, cluster, tmp_path, capfd):
+    address, start_worker = cluster
+    start_worker()
+    paper = (tmp_path / "toy.yaml").read_text().replace("rounds: 3}", "rounds: 3, device: auto}")
+    (tmp_path / "toy.yaml").write_text(paper.replace("c: {settings: {", "c: {settings: {device: cpu, "))
+    list(outcomes(who, expand_grid(grid), tmp_path / "none", scheduler=address))
+    assert "no worker offers a GPU (dask worker … --resources GPU=1)" in capfd.readouterr().err
+    tagged = start_worker("--resources", "GPU=1")
+    with connected(address) as client:
+        client.wait_for_workers(2, timeout=30)
+    ended = dict(outcomes(who, expand_grid(grid), tmp_path / "one", scheduler=address))
+    assert ended["toy/a"] == ended["toy/b"] == str(tagged.pid)
+    assert capfd.readouterr().err == ""
 
 
 def deadly(cell, runs):
