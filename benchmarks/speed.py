@@ -3,8 +3,8 @@
     python benchmarks/speed.py [--record] [--only small] [--all]
 
 Every figure is a ratio of processor times, measured side by side in one process, alternating, medians of as many pairs
-as make them steady, or a rate. Figures with a goal that is not far surpassed come by themselves, the others with
-``--all``. Nothing here is a test: no figure fails anything.
+as make them steady, or a rate. A goal is one of two, for processors with AVX2 and with AVX-512, and stands beside what
+limits the figure. Figures without a goal, or far better, come with ``--all``. Nothing here is a test.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from asyncfl_lite.runs.store import versions
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.scheduling import Continuous
-from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks import TASKS, Task
 from asyncfl_reproduction.digests import checked, seal
 
 RESULTS = Path(__file__).parent / "results"
@@ -43,6 +43,18 @@ FEDECHO = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "client_lr"
 FEDREVIVE = {"task": "digits", "delay": "fedrevive", "partition": "dirichlet_wrap", "alpha": 0.5, "clients": 1000,
              "concurrency": 100, "client_lr": 0.1, "eval_every": 10}  # fmt: skip
 Figure = dict[str, object]
+
+
+def goal(avx2: float, avx512: float, limit: str) -> Figure:
+    """Return a figure's goal on this processor, and what limits the figure."""
+    return {"target": avx512 if torch.backends.cpu.get_cpu_capability() == "AVX512" else avx2, "limit": limit}
+
+
+@TASKS.register("mnist5k_28")
+class MNIST5k28(TASKS.get("mnist5k")):
+    """The task ``mnist5k`` with MNIST's own 28 pixels a side."""
+
+    side = 28
 
 
 @MODELS.register("lenet")
@@ -63,7 +75,11 @@ class LeNet(ModelSpec):
 def small() -> Iterator[Figure]:
     """A small model, with cohorts of all jobs in flight."""
     config = Config(algorithm="fedbuff", rounds=100, **FEDECHO)
-    yield {"name": "MLP on digits, 25 in flight", "target": 0.33, **ratio(partial(run, config), bare_loop(config))}
+    yield {
+        "name": "MLP on digits, 25 in flight",
+        **goal(0.23, 0.27, "small operations"),
+        **ratio(partial(run, config), bare_loop(config)),
+    }
 
 
 def many() -> Iterator[Figure]:
@@ -76,26 +92,38 @@ def many() -> Iterator[Figure]:
     ]
     loops = [bare_loop(config) for config in configs]
     found = ratio(lambda: run_many(configs), lambda: [loop() for loop in loops])
-    yield {"name": "12 runs (4 methods × 3 seeds), 25 in flight", "target": 0.15, **found}
+    yield {"name": "12 runs (4 methods × 3 seeds), 25 in flight", **goal(0.125, 0.19, "batched products"), **found}
 
 
 def large() -> Iterator[Figure]:
     """Models that keep a core busy by themselves; the bare loop is tested as often as the run."""
-    mnist = {"task": "mnist5k", "task_settings": {"side": 28}, "client_lr": 0.05, "eval_every": 10, "batch_size": 50}
+    mnist = {"task": "mnist5k_28", "client_lr": 0.05, "eval_every": 10, "batch_size": 50}
     flgo = Config(algorithm="fedbuff", model="flgo_cnn", rounds=2, **mnist)
     resnet = Config(algorithm="fedbuff", model="resnet", rounds=6, **mnist)
-    for name, config in (("FLGo's 5×5 CNN on 28×28", flgo), ("ResNet of width 8 on 28×28", resnet)):
-        yield {"name": name, "target": 1.03, **ratio(partial(run, config), bare_loop(config, evaluate=True))}
+    for name, most, config in (("FLGo's 5×5 CNN on 28×28", 0.8, flgo), ("ResNet of width 8 on 28×28", 1.03, resnet)):
+        yield {
+            "name": name,
+            **goal(most, most, "convolutions"),
+            **ratio(partial(run, config), bare_loop(config, evaluate=True)),
+        }
 
 
 def met() -> Iterator[Figure]:
     """Figures that met their goals long ago; where the model is tested, the bare loop is tested as often as the run."""
     mlp = Config(algorithm="fedbuff", rounds=60, **FEDREVIVE)
-    yield {"name": "MLP on digits, 100 in flight", "target": 0.2, **ratio(partial(run, mlp), bare_loop(mlp))}
+    yield {
+        "name": "MLP on digits, 100 in flight",
+        **goal(0.08, 0.15, "batched products"),
+        **ratio(partial(run, mlp), bare_loop(mlp)),
+    }
     cnn = Config(algorithm="fedbuff", task="mnist5k", rounds=20)
-    lenet = Config(algorithm="fedbuff", task="mnist5k", task_settings={"side": 28}, model="lenet", rounds=20)
-    for name, target, config in (("8-16 CNN on 14×14", 0.6, cnn), ("LeNet on 28×28", 0.9, lenet)):
-        yield {"name": name, "target": target, **ratio(partial(run, config), bare_loop(config, evaluate=True))}
+    lenet = Config(algorithm="fedbuff", task="mnist5k_28", model="lenet", rounds=20)
+    for name, target, config in (("8-16 CNN on 14×14", 0.45, cnn), ("LeNet on 28×28", 0.6, lenet)):
+        yield {
+            "name": name,
+            **goal(target, target, "convolutions"),
+            **ratio(partial(run, config), bare_loop(config, evaluate=True)),
+        }
 
 
 def server() -> Iterator[Figure]:
@@ -119,8 +147,11 @@ DISTILLING = {
     "fedrevive": {"rounds": 80, "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "adversarial_from": 1}},
 }
 """Runs of the methods whose servers distil, FedRevive's with synthesis and distillation from its first update on."""
-ALONE = {"fedecho": 0.9}
-TEN_SEEDS = {"fedecho": 0.25, "fedadt": 0.3, "fedrevive": 0.35}
+TEN_SEEDS = {
+    "fedecho": goal(0.13, 0.15, "Adam and batched products"),
+    "fedadt": goal(0.2, 0.23, "batched products"),
+    "fedrevive": goal(0.48, 0.5, "the generator's convolutions"),
+}
 
 
 def plain() -> Iterator[Figure]:
@@ -130,27 +161,37 @@ def plain() -> Iterator[Figure]:
         config = Config(algorithm=method, **{**FEDECHO, **settings})
         alone, found = _ten_seeds(config, SCRIPTS[method](config))
         scripts[method] = alone["bare_s"]
-        yield {"name": f"{method}, alone, over its plain script", "target": ALONE.get(method), **alone}
-        yield {"name": f"{method}, 10 seeds, over its plain script", "target": TEN_SEEDS[method], **found}
+        yield {"name": f"{method}, alone, over its plain script", **alone}
+        yield {"name": f"{method}, 10 seeds, over its plain script", **TEN_SEEDS[method], **found}
     kuiper = Config(algorithm="kuiper", rounds=60, **FEDECHO)
     scripts["kuiper"] = cpu_seconds(bare_loop(kuiper))  # its server does next to nothing
     others = [Config(algorithm=method, **{**FEDECHO, **settings}) for method, settings in DISTILLING.items()]
     four = [config.with_seed(seed) for config in (*others, kuiper) for seed in range(3)]
     ours, bare = cpu_seconds(partial(run_many, four)), 3 * sum(scripts.values())
     name = "4 proposed methods × 3 seeds, over their plain scripts"
-    yield {"name": name, "target": 0.35, "ours_s": ours, "bare_s": bare, "ratio": ours / bare}
+    yield {
+        "name": name,
+        **goal(0.33, 0.36, "FedRevive's generator"),
+        "ours_s": ours,
+        "bare_s": bare,
+        "ratio": ours / bare,
+    }
 
 
 def seeds() -> Iterator[Figure]:
     """Ten seeds of small CNNs at once, relative to a bare loop whose model is tested as often."""
     common = {"algorithm": "fedbuff", "rounds": 10, "task": "mnist5k"}
-    lenet = {"task_settings": {"side": 28}, "model": "lenet"}
+    lenet = {"task": "mnist5k_28", "model": "lenet"}
     for name, target, settings in (
-        ("8-16 CNN on 14×14, 10 seeds of FedBuff", 0.5, {}),
+        ("8-16 CNN on 14×14, 10 seeds of FedBuff", 0.45, {}),
         ("LeNet on 28×28, 10 seeds of FedBuff", 0.6, lenet),
     ):
-        config = Config(**common, **settings)
-        yield {"name": name, "target": target, **_ten_seeds(config, bare_loop(config, evaluate=True))[1]}
+        config = Config(**{**common, **settings})
+        yield {
+            "name": name,
+            **goal(target, target, "convolutions"),
+            **_ten_seeds(config, bare_loop(config, evaluate=True))[1],
+        }
 
 
 def _ten_seeds(config: Config, script: Callable[[], object]) -> tuple[dict[str, float], dict[str, float]]:
@@ -172,7 +213,7 @@ def paper() -> Iterator[Figure]:
     kuiper = {"model": "cnn", "clients": 100, "local_epochs": 3, "batch_size": 10, "concurrency": 12,
               "buffer_size": 4}  # fmt: skip
     noise = _noise()
-    for name, goal, settings in (
+    for name, most, settings in (
         ("FedBuff with FLGo's CNN, 120 samples, 5 epochs", 0.35, {"algorithm": "fedbuff", **flgo, "buffer_size": 2}),
         ("FedADT with FLGo's CNN, 120 samples, 5 epochs", 0.5, {"algorithm": "fedadt", **flgo}),
         ("KUIPER with the 8-16 CNN, 600 samples, 3 epochs", 0.2, {"algorithm": "kuiper", **kuiper, "rounds": 2}),
@@ -183,7 +224,7 @@ def paper() -> Iterator[Figure]:
         begun = Run(config, noise)
         spent, clock = cpu_seconds(begun.finish), begun.simulation
         trained = clock.sequence_no - len(clock.untrained)  # some of them may be in flight at the end
-        yield {"name": f"an update of {name}", "target": goal, "seconds": spent / trained}
+        yield {"name": f"an update of {name}", **goal(most, most, "convolutions"), "seconds": spent / trained}
 
 
 def _noise() -> Task:
@@ -212,9 +253,8 @@ def clock(sizes: Sequence[int] = (10_000,)) -> Iterator[Figure]:
     for in_flight in sizes:
         clients, events = max(1_000_000, 2 * in_flight), 200_000
         rates, grown = zip(*(_clock(clients, in_flight, events) for _ in range(3)), strict=True)
-        target = 200_000 if in_flight == 10_000 else None
         name = f"events a second, {clients:,} clients, {in_flight:,} in flight"
-        yield {"name": name, "rate": statistics.median(rates), "target": target, "MiB": grown[0]}
+        yield {"name": name, "rate": statistics.median(rates), "MiB": grown[0]}
 
 
 def clocks() -> Iterator[Figure]:
@@ -277,9 +317,16 @@ WITH_GOALS = {
     "plain": plain,
     "seeds": seeds,
     "paper": paper,
-    "clock": clock,
 }
-SECTIONS = {**WITH_GOALS, "met": met, "server": server, "setup": setup, "clocks": clocks, "memory": memory}
+SECTIONS = {
+    **WITH_GOALS,
+    "met": met,
+    "server": server,
+    "setup": setup,
+    "clock": clock,
+    "clocks": clocks,
+    "memory": memory,
+}
 
 
 def main() -> None:
@@ -316,8 +363,8 @@ def line(figure: Figure, before: Figure | None) -> str:
     value = figure[key]
     shown = f"  {figure['name']:58} {key} {value:,.3g}" if value < 1000 else f"  {figure['name']:58} {key} {value:,.0f}"
     if figure.get("target"):
-        good = value >= figure["target"] if key == "rate" else value <= figure["target"]
-        shown += f"   goal {figure['target']:,} {'met' if good else 'MISSED'}"
+        met = "met" if value <= figure["target"] else "MISSED"
+        shown += f"   goal {figure['target']:,} {met} (limit: {figure['limit']})"
     if before:
         shown += f"   recorded {before[key]:,.3g}" if value < 1000 else f"   recorded {before[key]:,.0f}"
     return shown

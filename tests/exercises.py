@@ -64,5 +64,5 @@ def exercises_of(path: Path) -> list[Stub]:
 
 
 def filled(stub: Stub) -> str:
-    """Return the cell's code with the solution in the stub's place, which stops unless the answer is right."""
-    return f"{stub.solution}\n_checked = {stub.checked}\nassert _checked, repr(_checked)\n_checked"
+    """Return the cell's code with the solution in the stub's place, which stops unless it is right and hears why."""
+    return f"{stub.solution}\n_checked = {stub.checked}\nassert _checked and _checked.message, repr(_checked)\n_checked"

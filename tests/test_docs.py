@@ -130,7 +130,7 @@ def test_help_and_running_list_the_tiers_that_there_are():
 def test_the_reading_order_is_short_and_goes_through_all_rooms():
     """It names each file once, from the clock to a run."""
     files = in_the_reading_order()
-    assert len(files) == len(set(files)) and sum(len(file.read_text().splitlines()) for file in files) <= 4800
+    assert len(files) == len(set(files)) and sum(len(file.read_text().splitlines()) for file in files) <= 4850
     rooms = {file.relative_to(PACKAGE).parts[0] for file in files if file.is_relative_to(PACKAGE)}
     assert rooms == {"base", "simulator", "algorithms", "models", "clients", "tasks", "runs"}
 

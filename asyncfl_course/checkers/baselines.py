@@ -12,7 +12,7 @@ from asyncfl_lite.algorithms import mixing
 
 
 @exercise("03.1", "The hinge")
-def hinge(answer: Any) -> None:
+def hinge(answer: Any) -> str:
     """Compare the answer with FedAsync's hinge function, which maps staleness to a weight."""
     cases = {
         (3, 10, 4): "up to b the weight is 1",
@@ -24,10 +24,11 @@ def hinge(answer: Any) -> None:
     for inputs, why in cases.items():
         tau, a, b = inputs
         expect_close(answer, inputs, mixing.hinge(tau, a, b), because=why)
+    return "The + 1 joins the two cases, so the weight never jumps above 1."
 
 
 @exercise("03.2", "CA²FL's direction")
-def cached_direction(answer: Any) -> None:
+def cached_direction(answer: Any) -> str:
     """Compare the answer with CA²FL's direction and cache in four rounds, the last one with an unchanged update."""
     rounds = {
         "round 1": ([(0, (0.4, 0.0)), (1, (0.0, 0.8))], "with an empty cache v is the buffer's mean"),
@@ -54,10 +55,11 @@ def cached_direction(answer: Any) -> None:
         expect_close(given[1], None, kept, called="the new cache",
                      because=f"{name}: the rows of clients that reported are their deltas")  # fmt: skip
         cache = kept
+    return "All corrections use the old cache, so an unchanged client adds nothing new."
 
 
 @exercise("03.3", "Where FedBuff rests")
-def resting_place(answer: Any) -> None:
+def resting_place(answer: Any) -> str:
     """Compare the answer with the model at which two clients' pulls balance."""
     cases = {
         (1, 1, 1): "both report equally often with equal weight, so the result is the fair 0",
@@ -69,3 +71,4 @@ def resting_place(answer: Any) -> None:
     for inputs, why in cases.items():
         k, fast, slow = inputs
         expect_close(answer, inputs, (k * fast - slow) / (k * fast + slow), because=why)
+    return "The model rests where the pulls of all reports cancel, and a fast client pulls more often."

@@ -89,7 +89,7 @@ def invariants(answer: Any) -> str:
 
 
 @exercise("19.3", "How many seeds?")
-def seeds(answer: Any) -> None:
+def seeds(answer: Any) -> str:
     """Compare the answer with the smallest number of seeds that confirms a claim with probability 0.8.
 
     The margin is half of the claim.
@@ -100,6 +100,7 @@ def seeds(answer: Any) -> None:
         )
         because = "the margin is half of the claim, the level is 0.95, and there must be at least three seeds"
         expect_equal(answer, (claimed, deviation), wanted, because=because)
+    return "Seeds grow with the square of deviation over claim, so a small claim asks for many."
 
 
 def _outcome(verdict: str, differences: list[float]) -> capstone.Outcome:
@@ -128,7 +129,7 @@ def _outcome(verdict: str, differences: list[float]) -> capstone.Outcome:
 
 
 @exercise("19.4", "A report before its result")
-def report(answer: Any) -> None:
+def report(answer: Any) -> str:
     """Check the reports on four made-up outcomes; each report must state its outcome's result."""
     for outcome in (
         _outcome(HOLDS, [2.75, 3.25, 3.5]),
@@ -137,6 +138,7 @@ def report(answer: Any) -> None:
         _outcome(NO_VERDICT, []),
     ):
         _reported(call(answer, outcome), outcome)
+    return "It is true whatever comes out, so nothing in it was written to suit a result."
 
 
 def _reported(text: Any, outcome: capstone.Outcome) -> None:

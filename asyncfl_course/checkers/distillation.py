@@ -16,7 +16,7 @@ def _logits(*values: float) -> torch.Tensor:
 
 
 @exercise("06.1", "The gradient of a softened loss")
-def pull(answer: Any) -> None:
+def pull(answer: Any) -> str:
     """Compare the answer with autograd's gradient in four cases, including one in which the gradient is zero."""
     cases = [
         (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities minus the teacher's"),
@@ -28,10 +28,11 @@ def pull(answer: Any) -> None:
         free = z.clone().requires_grad_()
         kl_divergence((v / temperature).softmax(-1), free / temperature).backward()
         expect_close(answer, (z, v, temperature), free.grad, because=because)
+    return "The chain rule through z/T adds one factor 1/T to the difference of outputs."
 
 
 @exercise("06.2", "From T = 10 to T = 30")
-def shrinks(answer: Any) -> None:
+def shrinks(answer: Any) -> str:
     """Check that the answer is a factor of 8 to 10, and explain the missing 1 / T if it is near 3."""
     factor = number(answer, "Please give one number, such as 2.0.")
     if abs(factor - 3) < 0.8:
@@ -47,18 +48,20 @@ def shrinks(answer: Any) -> None:
             f"Your answer {factor:g} is {off}. What factor does the chain rule give for z / T, and how far apart are "
             "the two softened distributions?",
         )
+    return "One factor 1/T comes from the chain rule, the other from outputs that grow alike."
 
 
 @exercise("06.3", "The loud one")
-def overrules(answer: Any) -> None:
+def overrules(answer: Any) -> str:
     """Check the logit above which one client outvotes 1, 9 or 49 others (FedEcho's experiments have 49 others)."""
     for others in (1, 9, 49):
         because = f"softmax keeps the order of logits, and each mean is over all {others + 1} clients"
         expect_close(answer, (others,), 2.0 * others, because=because)
+    return "In a mean of logits, size is power: one large logit outweighs many small ones."
 
 
 @exercise("06.4", "Before you run it")
-def stale(answer: Any) -> None:
+def stale(answer: Any) -> str:
     """Accept guesses of at most 20 % accuracy if the update is added, and at least 75 % if it is distilled."""
     added, taught = numbers(answer, 2, "Please give two numbers in percent: (added, taught).")
     expect(min(added, taught) >= 0 and max(added, taught) <= 100, "Both are percentages, from 0 to 100.")
@@ -73,3 +76,4 @@ def stale(answer: Any) -> None:
         f"Taught: {taught:g}% is too little. The client's outputs are about the inputs, and the server's 300 steps "
         "have changed neither the inputs nor the outputs.",
     )
+    return "An update depends on where it was computed; a prediction does not."

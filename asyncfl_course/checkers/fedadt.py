@@ -17,7 +17,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 
 @exercise("09.1", "How late, and how light")
-def late_and_light(answer: Sequence[float]) -> None:
+def late_and_light(answer: Sequence[float]) -> str:
     """Check the mean staleness for a target of 200 clients in flight, and the weight that follows from it."""
     wanted = predicted_staleness("refill", 200, 1)
     age, weight = numbers(answer, 2, f"Please give two numbers, (staleness, beta); this is {shown(answer)}.")
@@ -34,10 +34,11 @@ def late_and_light(answer: Sequence[float]) -> None:
         weight, None, poly(age), atol=2e-3, because="beta is one over the square root of staleness plus one",
         called="Your beta",
     )  # fmt: skip
+    return "While one client trains, each of the others in flight makes a version, so staleness is their number."
 
 
 @exercise("09.2", "Whose model is the global one?")
-def shares(answer: Callable) -> None:
+def shares(answer: Callable) -> str:
     """Check each arrival's share in the global model, and the share of the initial model."""
     for taus in ([0], [3], [8, 3], [0, 1, 3], [5, 0, 99], [99] * 4, []):
         wanted = [1.0]
@@ -50,10 +51,11 @@ def shares(answer: Callable) -> None:
             wanted,
             because="an arrival multiplies every older share, even the initial one, by 1 - beta",
         )
+    return "Each arrival takes its share from all before it, so a fresh one wipes out everything older."
 
 
 @exercise("09.3", "Equation 7 for a batch")
-def loss_of_a_batch(answer: Callable) -> None:
+def loss_of_a_batch(answer: Callable) -> str:
     """Check the answer's loss for a batch against the package's FedADT loss."""
     draw = torch.Generator().manual_seed(0)
     for rows, alpha, temperature, because in (
@@ -73,10 +75,11 @@ def loss_of_a_batch(answer: Callable) -> None:
         bool(torch.isfinite(torch.as_tensor(given))),
         f"loss gives {shown(given)} for the student's logits {shown(far)}. Take log_softmax, not log of softmax.",
     )
+    return "Only the teacher's term is softened, so a high temperature weakens the teacher and not the label."
 
 
 @exercise("09.4", "Take the teacher out, and nothing else")
-def without_teacher(answer: Callable) -> None:
+def without_teacher(answer: Callable) -> str:
     """Check that the answer removes the teacher's term but keeps the length of the labels' gradient step."""
     for rate, weight in ((0.3, 0.6), (0.1, 0.2), (0.03, 0.0), (0.3, 1.0)):
         given: Any = call(answer, rate, weight)
@@ -96,3 +99,4 @@ def without_teacher(answer: Callable) -> None:
             f"{where}: a label's step was {rate:g} · {1 - weight:g} = {before:g} long, and is now {after:g}. A"
             " difference may then come from the labels.",
         )
+    return "Without the teacher a label has the whole weight, so the rate must shrink to keep its step as long."

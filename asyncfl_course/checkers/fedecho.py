@@ -17,7 +17,7 @@ from asyncfl_lite.simulator.jobs import Update
 
 
 @exercise("07.1", "Who has how much say?")
-def say(answer: Any) -> None:
+def say(answer: Any) -> str:
     """Check that each client has the same weight, however often and in whatever order it reported."""
     for reports in ([3, 3, 5], [7], [0, 1, 0, 2, 0, 0, 0, 4], [4, 0, 0, 0, 0, 0, 0, 0, 0, 0]):
         given = call(answer, reports)
@@ -28,10 +28,11 @@ def say(answer: Any) -> None:
             because = "a new report replaces the client's old one"
             weight = f"The weight of client {client} after {reports}"
             expect_close(given[client], None, 1 / len(heard), because=because, called=weight, of=(reports, client))
+    return "The store keeps one row per client, so it counts clients and not reports."
 
 
 @exercise("07.2", "The mixing weight")
-def weight(answer: Any) -> None:
+def weight(answer: Any) -> str:
     """Check the mixing weight for certain, uniform and tied teachers, for a batch of two, and for other bounds of α."""
     cases = [
         ([[0.6, 0.3, 0.1]], 0.2, 0.8, "use natural logarithms, and divide the entropy by log C"),
@@ -42,10 +43,11 @@ def weight(answer: Any) -> None:
     for rows, low, high, because in cases:
         p = torch.tensor(rows, dtype=torch.float64)
         expect_close(answer, (p, low, high), uncertainty_weight(p, low, high), because=because)
+    return "The less sure the teacher is, the more its soft targets count."
 
 
 @exercise("07.3", "One version of FedEcho")
-def version(answer: Any) -> None:
+def version(answer: Any) -> str:
     """Compare the answer with the package's FedEcho server over three versions, with stale and repeated reports."""
     classes, width, samples, lr = 3, 2, 7, 0.5
     inputs = torch.randn(samples, width, dtype=torch.float64, generator=torch.manual_seed(0))
@@ -69,6 +71,7 @@ def version(answer: Any) -> None:
         expect_close(given, None, wanted, called=f"Version {number + 1}, after reports {reports},", because=because,
                      of=(past[-1], buffer, known, inputs, lr))  # fmt: skip
         past.append(wanted)
+    return "First store, then add, then distil: the student is the model after the mean update."
 
 
 def _server(inputs: Tensor, classes: int, lr: float) -> Any:

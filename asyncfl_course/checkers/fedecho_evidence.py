@@ -15,7 +15,7 @@ PHOTOGRAPHS = "real/cifar10_jpeg75"
 
 
 @exercise("08.1", "The lead over the best other")
-def lead(answer: Any) -> None:
+def lead(answer: Any) -> str:
     """Check the leads for several rivals, for a method that is behind, and for rows in a different order."""
     table = pd.DataFrame({"a": [50.0, 60.0, 75.0, 74.0], "b": [70.0, 40.0, 69.0, 71.0]}, index=["F", "G", "E1", "E2"])
     cases = [
@@ -36,10 +36,11 @@ def lead(answer: Any) -> None:
         ]
         expect_close(found.loc[ours, given.columns].to_numpy(), None, wanted, called="The lead", because=where,
                      of=(given, list(ours)))  # fmt: skip
+    return "A method's own variants are no rivals, and the best rival may differ from column to column."
 
 
 @exercise("08.2", "Was it deaf?")
-def is_deaf(answer: Any) -> None:
+def is_deaf(answer: Any) -> str:
     """Check the answer for a control that works, plain FedEcho, two faulty stores and a run that ends too soon."""
     heard = [{1}, {1, 2}, {1, 2, 9}, {1, 2, 3, 9}]
     cases = [
@@ -54,10 +55,11 @@ def is_deaf(answer: Any) -> None:
         given = bool(call(answer, *copies))
         inputs = f"stored {stored}, heard {so_far}, stragglers {stragglers}"
         expect(given == wanted, f"For {name} ({inputs}) is_deaf gives {given}, expected {wanted}: {because}.")
+    return "A control must show that it shut out the stragglers, all of them, and nobody else."
 
 
 @exercise("08.3", "And on photographs?")
-def above_fedbuff(answer: Any) -> None:
+def above_fedbuff(answer: Any) -> str:
     """Compare the answer with the recorded results, and name the column that it gets wrong."""
     plain = PLAIN[RATE_1]
     named = {"plain": {plain}, TUNED: {TUNED}, "both": {plain, TUNED}, "neither": set()}
@@ -68,3 +70,4 @@ def above_fedbuff(answer: Any) -> None:
         if (column in named[said]) != (found.verdict == HOLDS):
             looks = "Noise at both rates was in the last section. What does tuning do to the baseline there?"
             raise Wrong(f"Not {said!r}. {column}: {found.detail}: {found.verdict}.", f"Not {said!r}. {looks}")
+    return "Most of the lead was plain FedBuff's own setting, here as on digits."

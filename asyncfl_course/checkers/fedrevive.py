@@ -17,7 +17,7 @@ def _numbers(generator: torch.Generator, *shape: int) -> torch.Tensor:
 
 
 @exercise("10.1", "One arrival")
-def one_arrival(answer: Callable) -> None:
+def one_arrival(answer: Callable) -> str:
     """Check the model after one arrival by FedRevive's Equation 3, for four values of staleness."""
     x, delta, distilled = (torch.tensor(row, dtype=torch.float64) for row in ([1, 0], [0, 0.8], [0.2, -0.2]))
     for tau, s_max, because in (
@@ -29,10 +29,11 @@ def one_arrival(answer: Callable) -> None:
         weight = staleness_weight("fedrevive", beta_family="cosine", s_max=s_max)(tau)
         wanted = x + 0.1 * ((1 - weight) * delta + weight * distilled)
         expect_close(answer, (x, delta, distilled, tau, 0.1, s_max), wanted, because=because)
+    return "The staler an update, the more of the step comes from what the teachers say about the model of today."
 
 
 @exercise("10.2", "Eight times quicker")
-def eight_times_quicker(answer: Sequence[str]) -> None:
+def eight_times_quicker(answer: Sequence[str]) -> str:
     """Check a guess about how staleness and beta change if all delays are about eight times shorter."""
     allowed = ("up", "down", "same")
     asked = f"Please give two words of {', '.join(allowed)} as (staleness, beta); this is {shown(answer)}."
@@ -49,10 +50,11 @@ def eight_times_quicker(answer: Sequence[str]) -> None:
             " late ones, with beta 1. More updates lie in between, where beta is steep.",
             "Beta: draw it over staleness. The spread shrinks on both sides; on which side does beta change more?",
         )
+    return "Staleness counts versions, so its mean stays; its shape changes, and with it the mean of beta."
 
 
 @exercise("10.3", "The adversarial term")
-def adversarial_term(answer: Callable) -> None:
+def adversarial_term(answer: Callable) -> str:
     """Check the adversarial term of the generator's loss against the package's."""
     draw = torch.Generator().manual_seed(1)
     omega = torch.tensor([[0.875, 0.4, 1 / 7], [0.125, 0.6, 6 / 7]], dtype=torch.float64)
@@ -68,10 +70,11 @@ def adversarial_term(answer: Callable) -> None:
     for teachers, student, labels, weights, because in inputs:
         wanted = float(synthesis.adversarial_loss(teachers, student, labels, weights))
         expect_close(answer, (teachers, student, labels, weights), wanted, because=because)
+    return "It looks for images on which the teachers are sure of a class and the student only leans towards it."
 
 
 @exercise("10.4", "The feature term")
-def feature_term(answer: Callable) -> None:
+def feature_term(answer: Callable) -> str:
     """Check the feature term of the generator's loss, for one layer, against the package's."""
     draw = torch.Generator().manual_seed(2)
     omega = torch.tensor([[0.875, 0.4, 1 / 7], [0.125, 0.6, 6 / 7]], dtype=torch.float64)
@@ -91,3 +94,4 @@ def feature_term(answer: Callable) -> None:
         found = torch.stack([features.mean(1), features.var(1, correction=0)], dim=1)
         wanted = float(synthesis.feature_loss([found], real, labels, weights))
         expect_close(answer, (features, real, labels, weights), wanted, because=because)
+    return "Images look like data if they excite a layer as the client's own data did, in mean and in variance."

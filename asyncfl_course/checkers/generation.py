@@ -19,7 +19,7 @@ def _task() -> Task:
 
 
 @exercise("12.3", "Which positions count")
-def counted(answer: Callable) -> None:
+def counted(answer: Callable) -> str:
     """Check which positions' predictions are scored, for four batches of tokens."""
     for rows, because in (
         ([[3, 5, 4, 1, 7, 7, 2, 0]],
@@ -30,10 +30,11 @@ def counted(answer: Callable) -> None:
     ):  # fmt: skip
         given = torch.tensor(rows)
         expect_close(answer, (given,), _task().counted(given).float(), because=because)
+    return "The marker's own prediction is the first of the answer, and the last one says that the answer ends."
 
 
 @exercise("12.4", "Right tokens and right answers")
-def two_scores(answer: Callable) -> None:
+def two_scores(answer: Callable) -> str:
     """Check token accuracy and exact match under teacher forcing."""
     for said, labels, wanted, because in (
         ([[7, 7, 4, 9, 2], [7, 8, 2, 7, 7]], [[-100, -100, 4, 7, 2], [-100, 8, 2, -100, -100]], (5 / 6, 1 / 2),
@@ -45,10 +46,11 @@ def two_scores(answer: Callable) -> None:
          "positions with the label -100 do not count, whatever the model says there"),
     ):  # fmt: skip
         expect_close(answer, (torch.tensor(said), torch.tensor(labels)), wanted, because=because)
+    return "An answer needs all its tokens, so most tokens can be right while most answers are wrong."
 
 
 @exercise("12.1", "How large a test set?")
-def problems_needed(answer: Callable) -> None:
+def problems_needed(answer: Callable) -> str:
     """Check the number of test problems at which a lead equals two standard errors of the paired difference."""
     for lead, differ, because in (
         (0.01, 0.1, "one error is sqrt(0.1 / n), and two errors must equal 0.01, so n = 4 · 0.1 / 0.01²"),
@@ -57,10 +59,11 @@ def problems_needed(answer: Callable) -> None:
         (0.0046, 0.0, "if no answer differed, there would be no error"),
     ):
         expect_close(answer, (lead, differ), 4 * differ / lead**2, because=because, atol=1.0, rtol=0.01)
+    return "The error shrinks only with the root of n, so half the lead needs four times as many problems."
 
 
 @exercise("12.2", "Guess: mild delays instead of large ones")
-def changed_orders(answer: int) -> None:
+def changed_orders(answer: int) -> str:
     """Check a guess about how many of 20 schedules change their order of arrivals under mild delays."""
     guess = number(answer, f"Give a number from 0 to 20; your answer is {shown(answer)}.")
     if guess != 0:
@@ -70,3 +73,4 @@ def changed_orders(answer: int) -> None:
             f"Your answer {guess:g} is too large. How long does the shortest of the long jobs take under each law, and "
             "after how many units does the fifteenth report arrive?",
         )
+    return "Such a run is over before the shortest long job ends, so no straggler has a say in it."

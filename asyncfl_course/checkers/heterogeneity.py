@@ -15,7 +15,7 @@ SIMULATED = 0.01
 
 
 @exercise("02.1", "The largest class")
-def largest_share(answer: Any) -> None:
+def largest_share(answer: Any) -> str:
     """Compare the answer with a client's mean largest share, for several α and numbers of classes."""
     expect_close(
         answer, (1, 10), sum(1 / k for k in range(1, 11)) / 10, atol=SIMULATED,
@@ -30,10 +30,11 @@ def largest_share(answer: Any) -> None:
         because="α is the gamma distribution's parameter and also a divisor, which does not show at α = 1",
     )  # fmt: skip
     expect_close(answer, (0.1, 10), 0.66466, atol=SIMULATED, because="all C draws stay below x with probability F(x)^C")
+    return "Shares and their sum are independent, so the mean maximum divides by the mean sum."
 
 
 @exercise("02.2", "Total variation")
-def tv(answer: Any) -> None:
+def tv(answer: Any) -> str:
     """Compare the answer with the package's total variation, for four tables of samples per client and class."""
     for counts, why in (
         ([[8, 2], [2, 8]], "q is (½, ½), so each client is ½ (0.3 + 0.3) away; is the ½ there?"),
@@ -43,10 +44,11 @@ def tv(answer: Any) -> None:
     ):
         table = np.array(counts)
         expect_close(answer, (table,), total_variation(table), because=why)
+    return "Half the sum of differences is the part of the samples that would have to move."
 
 
 @exercise("02.3", "A law of your own")
-def shards(answer: Any) -> None:
+def shards(answer: Any) -> str:
     """Check that the answer deals out each sample's index once, in two shards per client."""
     for count, kinds, clients in ((40, 4, 5), (103, 10, 6), (60, 2, 3)):
         labels = np.random.default_rng(count).integers(0, kinds, count)
@@ -71,10 +73,11 @@ def shards(answer: Any) -> None:
         again = [np.asarray(part) for part in call(answer, labels, clients, np.random.default_rng(1))]
         same = all(np.array_equal(np.sort(one), np.sort(other)) for one, other in zip(parts, again, strict=False))
         expect(not same, f"{called}: another generator gives the same parts, but shards must be given at random.")
+    return "Sorted samples in two pieces: so a client can hold only a few classes."
 
 
 @exercise("02.4", "One step or ten")
-def one_step_or_ten(answer: Any) -> None:
+def one_step_or_ten(answer: Any) -> str:
     """Check that the answer calls ten local steps worse at α = 0.03 and better at α = 100."""
     unlike, alike = words(answer, 2, ("better", "worse"), 'Two words are asked for, each "better" or "worse".')
     if unlike != "worse":
@@ -88,14 +91,16 @@ def one_step_or_ten(answer: Any) -> None:
             "(b) At α = 100 clients hold nearly the same mix, so ten steps of each are nearly ten steps on all data.",
             "(b) What would ten steps of each client be if all held the same mix?",
         )
+    return "Alike clients only gain training by more steps; different clients walk apart."
 
 
 @exercise("02.5", "Labels or lateness")
-def labels_or_lateness(answer: Any) -> None:
+def labels_or_lateness(answer: Any) -> str:
     """Check that the answer names staleness as the larger part of FedBuff's gap at server rate 1."""
     said = word(answer, ("labels", "staleness"), 'Your answer must be "labels" or "staleness".')
     expect(
         said == "staleness",
-        "Unequal labels do cost something. But look at Section 9's right panel: at α = 10 labels are nearly equal, and "
+        "Unequal labels do cost something. But look at Section 8's right panel: at α = 10 labels are nearly equal, and "
         "with 25 in flight FedBuff does no better there.",
     )
+    return "FedBuff already loses most on IID data, because at server learning rate 1 it adds late updates in full."

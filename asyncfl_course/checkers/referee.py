@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 
 @exercise("18.1", "A seal")
-def digest(answer: Any) -> None:
+def digest(answer: Any) -> str:
     """Compare the answer with the SHA-256 of a mapping as JSON with sorted keys, for five mappings."""
     cases = (
         {"seeds": 10, "margin": 0.5},
@@ -32,6 +32,7 @@ def digest(answer: Any) -> None:
             because="return the hexadecimal SHA-256 of what json.dumps writes, in UTF-8; the order of names does not "
             "matter at any depth, but every value does",
         )
+    return "Sorted names make one text of a plan, so the same plan has the same seal, and any change shows."
 
 
 def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:
@@ -40,7 +41,7 @@ def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:
 
 
 @exercise("18.3", "Did the control act?")
-def acted(answer: Any) -> None:
+def acted(answer: Any) -> str:
     """Check the answer on runs whose digests show whether the control changed the weights and nothing else."""
     treated = _runs("abc", "xyz", [0, 1, 2])
     cases = (
@@ -60,6 +61,7 @@ def acted(answer: Any) -> None:
             f"A control with {told}{list(control.index)}, against weights ['a', 'b', 'c'], schedules ['x', 'y', 'z'] "
             f"of seeds [0, 1, 2]: your function says {given}, but should say {wanted}, because {why}.",
         )
+    return "Other weights show that something changed, and the same schedule shows that not everything did."
 
 
 def _planned(answer: Any, name: str) -> str:

@@ -13,7 +13,7 @@ from asyncfl_course.explore import swing
 
 
 @exercise("04.1", "Swing")
-def mean_jump(answer: Any) -> None:
+def mean_jump(answer: Any) -> str:
     """Compare the answer with the mean absolute difference between consecutive tests, over the last few tests."""
     hints = {
         ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down, and the distance from the mean does not count",
@@ -22,6 +22,7 @@ def mean_jump(answer: Any) -> None:
     }
     for (tests, last), why in hints.items():
         expect_close(answer, (list(tests), last), swing(tests, last), because=why)
+    return "Absolute values first: ups and downs would cancel."
 
 
 SIMULATED = 0.03
@@ -29,11 +30,11 @@ SIMULATED = 0.03
 
 
 @exercise("04.2", "The noise at rest")
-def noise_at_rest(answer: Any) -> None:
+def noise_at_rest(answer: Any) -> str:
     """Compare the answer with the standard deviation of a model on a noisy quadratic, once it has settled."""
     cases = {
-        (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
-        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; what "
+        (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is one client's centre, whose deviation is σ",
+        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M unrelated clients' centres; what "
         "variance does that have, and what deviation?",
         (0.3, 1.0, 1.0, 5): "at κ = 1 this is Section 2's quadratic, whose V is a variance",
         (1.0, 0.5, 1.0, 5): "clients that go half of the way change x_{t+1} by half as much; what replaces η?",
@@ -43,10 +44,11 @@ def noise_at_rest(answer: Any) -> None:
         step = eta * share
         wanted = sigma * np.sqrt(step / (2 - step) / size)
         expect_close(answer, (eta, share, sigma, size), wanted, because=why, rtol=SIMULATED)
+    return "Only the product of the server's step and the clients' share enters the recursion."
 
 
 @exercise("04.3", "Old news")
-def old_news(answer: Any) -> None:
+def old_news(answer: Any) -> str:
     """Compare the answer with the path of gradient steps whose gradients are several versions old."""
     cases = {
         (0.5, 0, 3): "with τ = 0 each version keeps a share 1 − a of the last one",
@@ -66,10 +68,11 @@ def old_news(answer: Any) -> None:
             "Versions before 0 are not part of it.",
         )
         expect_close(answer, (step, tau, versions), path, because=why)
+    return "Each step repeats a correction that was already made, which is why a long step overshoots."
 
 
 @exercise("04.4", "Guess the control")
-def guess_of_controls(answer: Any) -> None:
+def guess_of_controls(answer: Any) -> str:
     """Compare the answer's order of four conditions with the recorded one; explain the error behind a wrong order."""
     right = ["clients alike", "as it is", "nobody late", "alike, nobody late"]
     asked = f"Four names are asked for, each once: {'; '.join(sorted(right))}."
@@ -90,6 +93,7 @@ def guess_of_controls(answer: Any) -> None:
         below["nobody late"] < below["alike, nobody late"],
         "You have 'nobody late' above 'alike, nobody late'. If no update is old, only unequal data can do harm.",
     )
+    return "Staleness ruins the full step, and clients that agree all push the same old correction."
 
 
 def _searches(lucky: float = 0.0) -> pd.DataFrame:
@@ -107,7 +111,7 @@ def _searches(lucky: float = 0.0) -> pd.DataFrame:
 
 
 @exercise("04.5", "An equal comparison")
-def equal_lead(answer: Any) -> None:
+def equal_lead(answer: Any) -> str:
     """Check that a function returns the difference between two methods' best mean accuracies."""
     table, lucky = _searches(), _searches(lucky=12.0)
     cases = [
@@ -121,3 +125,4 @@ def equal_lead(answer: Any) -> None:
         given = number(given, f"lead(table, {method!r}, …) gives {given!r}, which is no number.")
         called = f"lead(table, {method!r}, {baseline!r}, {rate})"
         expect(abs(given - wanted) < 1e-4, f"{called} gives {given:g}, expected {wanted}: {why}.")
+    return "Each method is judged by its own best setting, and by means, so luck is not rewarded."

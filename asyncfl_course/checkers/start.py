@@ -13,7 +13,7 @@ from asyncfl_lite import Update, make_algorithm
 
 
 @exercise("00.1", "An hour with a slow phone")
-def slow_phone(answer: Any) -> None:
+def slow_phone(answer: Any) -> str:
     """Check two whole numbers: updates that arrive in an hour, and the slow phone's staleness."""
     said = numbers(answer, 2, "Two numbers are asked for: (updates, staleness).")
     durations = (2, 2, 2, 2, 59)
@@ -24,6 +24,7 @@ def slow_phone(answer: Any) -> None:
     expect_close(said[0], None, updates, atol=0.5, because=HEARD.get(said[0], "how often does one fast phone report?"))
     expect_close(said[1], None, staleness, atol=0.5, because=OLD.get(said[1], "versions that the other four have made "
                  "by minute 59, at 2, 4, …, 58"))  # fmt: skip
+    return "A fast phone reports every two minutes; the fifth phone's age counts the versions made meanwhile."
 
 
 HEARD = {
@@ -55,7 +56,7 @@ TIMELINE = (
 
 
 @exercise("00.2", "Nine arrivals")
-def nine_arrivals(answer: Any) -> None:
+def nine_arrivals(answer: Any) -> str:
     """Check nine whole numbers, the staleness of each arrival."""
     three = run_clock("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=5).updates
     wanted, swapped = [0, 0, 1, 0, 1, 0, 3, 0, 2], three["staleness"].tolist()[:9]
@@ -71,10 +72,11 @@ def nine_arrivals(answer: Any) -> None:
         if given != right:
             looks = "From which version did this client work, and which one does the server have when it reports?"
             raise Wrong(f"{who}: you say {given:g}. Think again: {why}.", f"{who}: you say {given:g}. {looks}")
+    return "Staleness counts versions between dispatch and arrival, so it depends on what the others do."
 
 
 @exercise("00.3", "FedBuff with staleness weights")
-def fedbuff_step(answer: Any) -> None:
+def fedbuff_step(answer: Any) -> str:
     """Check a function for one step of FedBuff, with fresh and with stale updates."""
     cases = (
         (
@@ -98,6 +100,7 @@ def fedbuff_step(answer: Any) -> None:
     for x, deltas, staleness, rate, why in cases:
         inputs = tuple(torch.tensor(one, dtype=torch.float64) for one in (x, deltas, staleness))
         expect_close(answer, (*inputs, rate), _by_the_package(*inputs, rate), because=why)
+    return "Dividing by M makes a stale buffer's step shorter, and not only differently directed."
 
 
 def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tensor, rate: float) -> torch.Tensor:
@@ -113,7 +116,7 @@ def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tens
 
 
 @exercise("00.4", "Bought and paid")
-def bought_and_paid(answer: Any) -> None:
+def bought_and_paid(answer: Any) -> str:
     """Check which server leads after equal time, and which after the same number of updates."""
     names = ("fedavg", "fedbuff")
     time, updates = words(answer, 2, names, 'Two names are asked for, each "fedavg" or "fedbuff".')
@@ -130,10 +133,11 @@ def bought_and_paid(answer: Any) -> None:
             "the model that they change, and FedBuff's from older models. Why would the older ones be better?",
             "(b) Both have received equally many updates. From which model was each one computed?",
         )
+    return "Not waiting brings many more updates in the same time, and each of them is worth less."
 
 
 @exercise("00.5", "The mean staleness")
-def mean_staleness(answer: Any) -> None:
+def mean_staleness(answer: Any) -> str:
     """Check a function for the mean staleness, at several concurrencies, buffer sizes and scheduling rules."""
     for in_flight, size, policy, why in (
         (25, 5, "before_agg", "25 jobs age with each version, and each version uses up 5 updates"),
@@ -150,3 +154,4 @@ def mean_staleness(answer: Any) -> None:
             "down. A larger buffer makes fewer versions, so updates are fresher.",
         )
         expect_close(answer, (in_flight, size, policy), wanted, because=why)
+    return "Every version makes all jobs in flight one version older, and the updates that arrive share this growth."

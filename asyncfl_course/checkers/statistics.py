@@ -16,7 +16,7 @@ TRIALS, SLACK = 20_000, 0.02
 
 
 @exercise("15.1", "How often a method differs from itself")
-def false_alarms(answer: Any) -> None:
+def false_alarms(answer: Any) -> str:
     """Compare the answer with the exact share of false alarms, from a t distribution."""
     for seeds in (3, 5, 10):
         exact = 2 * stats.t.sf(np.sqrt(seeds / 2), 2 * seeds - 2)
@@ -29,10 +29,11 @@ def false_alarms(answer: Any) -> None:
             because="return a share, not percent; count differences in either direction, and divide the squares of "
             "each side by seeds - 1 (ddof=1) before you average the two variances and take the root",
         )
+    return "With three seeds the deviation is itself mostly luck, so equal methods often look different."
 
 
 @exercise("15.2", "The interval of a mean")
-def interval(answer: Any) -> None:
+def interval(answer: Any) -> str:
     """Compare the answer with the package's confidence interval of a mean."""
     cases = [([2.0, 4.0, 6.0], 0.95), ([0.4, -1.2, 0.3, 2.1, -0.6], 0.99), ([1.0, 3.0], 0.95), ([5.0, 1.0] * 5, 0.5)]
     for differences, level in cases:
@@ -44,6 +45,7 @@ def interval(answer: Any) -> None:
             because="the half width is the quantile (1 + level) / 2 of t with n - 1 degrees of freedom, times "
             "s / √n with ddof=1; return (low, high)",
         )
+    return "The t quantile pays for not knowing the deviation, and the root of n for averaging."
 
 
 def _seeds_needed(points: float, deviation: float) -> int:
@@ -56,7 +58,7 @@ def _seeds_needed(points: float, deviation: float) -> int:
 
 
 @exercise("15.3", "How many seeds a difference needs")
-def seeds_needed(answer: Any) -> None:
+def seeds_needed(answer: Any) -> str:
     """Compare the answer with the number of seeds that the noncentral t distribution requires."""
     for points, deviation in ((2.0, 2.0), (5.0, 4.0), (1.0, 3.0), (9.0, 2.0)):
         expect_equal(
@@ -66,10 +68,11 @@ def seeds_needed(answer: Any) -> None:
             because="power takes the difference in deviations, points / deviation; return the first n, from 2 on, at "
             "which the power is at least 0.8",
         )
+    return "Power depends on the difference in deviations only, times the root of n."
 
 
 @exercise("15.4", "The verdict of an interval")
-def verdict(answer: Any) -> None:
+def verdict(answer: Any) -> str:
     """Compare the answer with the package's verdict on an interval."""
     cases = {
         (0.5, 3.0, False, 0.0): "the whole interval is above the margin",
@@ -87,10 +90,11 @@ def verdict(answer: Any) -> None:
     }
     for (low, high, equal, margin), why in cases.items():
         expect_equal(answer, (low, high, equal, margin), rule.judge(low, high, equal, margin), because=why)
+    return "Equivalence is asked first, so a certain but tiny difference is no lead."
 
 
 @exercise("15.5", "Holm's correction")
-def holm(answer: Any) -> None:
+def holm(answer: Any) -> str:
     """Compare the answer with the package's Holm correction."""
     cases = ([0.01, 0.04, 0.02, 0.3], [0.01, 0.011, 0.012], [0.5, 0.6], [0.02, 0.02, 0.02, 0.02])
     for values in cases:
@@ -102,3 +106,4 @@ def holm(answer: Any) -> None:
             because="multiply the smallest by k, the next by k - 1, and so on; none may be below the one before it, or "
             "above 1; return them in the order in which they came",
         )
+    return "Only the smallest value pays for all tests; each later one pays for those that are left."

@@ -12,7 +12,7 @@ from asyncfl_course.expectations import expect_close, expect_equal
 
 
 @exercise("11.1", "What a constant answer scores")
-def constant_scores(answer: Callable) -> None:
+def constant_scores(answer: Callable) -> str:
     """Check the accuracy and the balanced accuracy of always predicting the commonest class."""
     for labels, wanted, because in (
         (
@@ -25,10 +25,11 @@ def constant_scores(answer: Callable) -> None:
         ([0] * 129 + [1] * 279, (279 / 408, 1 / 2), "279 of 408 pairs of MRPC mean the same"),
     ):
         expect_close(answer, (torch.tensor(labels),), wanted, because=because)
+    return "Accuracy follows the commonest class; balanced accuracy shows that nothing has been learned."
 
 
 @exercise("11.3", "One position attends to the others")
-def attend(answer: Callable) -> None:
+def attend(answer: Callable) -> str:
     """Check masked attention for one position."""
     one, two, three = torch.tensor([1.0, 2.0, 3.0]).log()
     for scores, values, here, because in (
@@ -41,6 +42,7 @@ def attend(answer: Callable) -> None:
     ):  # fmt: skip
         given = torch.tensor(scores), torch.tensor(values), torch.tensor(here)
         expect_close(answer, given, _attend(*given), because=because)
+    return "A score of minus infinity before the softmax gives padding no weight, and the rest still adds up to one."
 
 
 def _attend(scores: Tensor, values: Tensor, here: Tensor) -> Tensor:
@@ -48,7 +50,7 @@ def _attend(scores: Tensor, values: Tensor, here: Tensor) -> Tensor:
 
 
 @exercise("11.4", "Divide by the users of a word")
-def by_users(answer: Callable) -> None:
+def by_users(answer: Callable) -> str:
     """Check that each row of the update is averaged over the clients that changed it."""
     for deltas, wanted, because in (
         ([[[-0.1], [-0.1]], [[-0.1], [0.0]], [[-0.1], [0.0]]], [[-0.1], [-0.1]],
@@ -60,10 +62,11 @@ def by_users(answer: Callable) -> None:
         ([[[2.0], [4.0], [0.0]]], [[2.0], [4.0], [0.0]], "with a single client, nothing is divided"),
     ):  # fmt: skip
         expect_close(answer, (torch.tensor(deltas),), wanted, because=because)
+    return "Rare words are not diluted by clients that never saw them, but may then follow a single client."
 
 
 @exercise("11.2", "Can this be a mean?")
-def possible(answer: Callable) -> None:
+def possible(answer: Callable) -> str:
     """Check that the answer tells whether a printed percentage can be a mean of whole counts."""
     for printed, pairs, runs, because in (
         (68.38, 408, 1, "279 of 408 is 68.38 when rounded"),
@@ -74,6 +77,7 @@ def possible(answer: Callable) -> None:
         (66.67, 3, 1, "2 of 3 is 66.67 when rounded, though not exactly"),
     ):
         expect_equal(answer, (printed, pairs, runs), _possible(printed, pairs, runs), because=because)
+    return "A mean of whole numbers has few possible values, so a printed one can be checked without any data."
 
 
 def _possible(printed: float, pairs: int, runs: int) -> bool:

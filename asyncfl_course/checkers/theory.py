@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from asyncfl_course.expectations import expect_close
 
 
 @exercise("14.1", "What staleness costs in one version")
-def staleness_bound(answer: Any) -> None:
+def staleness_bound(answer: Any) -> str:
     """Compare the answer with the right side of line 3 of the proof, computed version by version."""
     rng = np.random.default_rng(0)
     for delays, eta, smooth in (([0, 1, 2, 2], 0.4, 1.0), ([0, 0, 0], 0.1, 2.0), ([0, 1, 0, 3, 4, 2], 0.2, 3.0)):
@@ -26,10 +25,11 @@ def staleness_bound(answer: Any) -> None:
             because="at version t, add the squared lengths of the steps t - delays[t] to t - 1, of which a fresh "
             "gradient has none; L and η are squared, but τ, the largest delay, is not",
         )
+    return "Each missed step moved the model, and smoothness turns distance into error."
 
 
 @exercise("14.2", "The largest step that does not explode")
-def largest_step(answer: Any) -> None:
+def largest_step(answer: Any) -> str:
     """Compare the answer with the largest stable step in closed form, 2 sin(π / (4τ + 2)) / L."""
     for tau, smooth in ((0, 1.0), (1, 1.0), (10, 1.0), (4, 5.0)):
         expect_close(
@@ -41,25 +41,11 @@ def largest_step(answer: Any) -> None:
             because="x shrinks as long as all roots of z^(τ+1) - z^τ + ηL lie inside the unit circle; return the "
             "largest such η, not the largest that the theorem allows",
         )
+    return "Beyond it, the correction arrives when the model is already on the other side."
 
 
-@exercise("14.3", "The mean square of a buffer")
-def mean_square(answer: Any) -> None:
-    """Compare the answer with the squared mean update of a buffer, averaged over all sets of M distinct clients."""
-    for updates, size in (([-1.0, 0.0, 1.0], 2), ([3.0, 1.0, -1.0, -3.0], 2), ([2.0, 5.0, -4.0], 3), ([1.0, 2.0], 1)):
-        means = [np.mean(buffer) for buffer in itertools.combinations(updates, size)]
-        expect_close(
-            answer,
-            (updates, size),
-            np.mean(np.square(means)),
-            rtol=0.02,
-            because="every buffer of M different clients is as likely as any other; square each buffer's mean, then "
-            "average the squares",
-        )
-
-
-@exercise("14.4", "Where FedBuff settles")
-def settles(answer: Any) -> None:
+@exercise("14.3", "Where FedBuff settles")
+def settles(answer: Any) -> str:
     """Compare the answer with the mean of the clients' optima, weighted by how often each client arrives."""
     cases = (((1.0, 10.0), (1.0, -1.0)), ((1.0, 2.0, 4.0), (1.0, 1.0, -1.0)), ((3.0, 3.0), (0.0, 1.0)))
     for durations, centres in cases:
@@ -71,3 +57,4 @@ def settles(answer: Any) -> None:
             because="a client of duration d arrives 1/d times in a unit of time; where the model settles, the pulls "
             "of all arrivals add up to zero",
         )
+    return "A client of duration d arrives 1/d times per unit of time, and each arrival pulls once."

@@ -16,7 +16,7 @@ STARTS = ("random", "labels only", "teacher", "teacher, assistant")
 
 
 @exercise("13.1", "Which frames a model sees")
-def middles(answer: Callable) -> None:
+def middles(answer: Callable) -> str:
     """Check that the chosen frames are the middle ones of equal parts of a video."""
     for length, frames, because in (
         (32, 4, "the four parts have 8 frames each, and their middles are 4, 12, 20 and 28"),
@@ -28,6 +28,7 @@ def middles(answer: Callable) -> None:
         expect_close(
             answer, (length, frames), [int((k + 0.5) * length / frames) for k in range(frames)], because=because
         )
+    return "Middles show the action; the first and last frames of a recording often do not."
 
 
 def _dot(places: Sequence[int], width: int) -> Tensor:
@@ -40,7 +41,7 @@ def _strongest(kernel: Tensor, clip: Tensor) -> float:
 
 
 @exercise("13.2", "A filter that finds left")
-def finds_left(answer: Sequence[Sequence[float]]) -> None:
+def finds_left(answer: Sequence[Sequence[float]]) -> str:
     """Check that a 2×2 filter in time and space responds most strongly to dots that move left."""
     kernel = torch.as_tensor(answer, dtype=torch.float32)
     expect(tuple(kernel.shape) == (2, 2), f"The filter has the shape {tuple(kernel.shape)}, expected (2, 2).")
@@ -56,10 +57,11 @@ def finds_left(answer: Sequence[Sequence[float]]) -> None:
             f"On a dot at {other}, which {what}, it is {confused:g}, but should be smaller. Rows are time and columns "
             "are pixels. Where is the dot one frame later?",
         )
+    return "The filter spans time and space, so it sees an order that no average over frames can see."
 
 
 @exercise("13.3", "Guess: eight frames against two")
-def eight_frames(answer: float) -> None:
+def eight_frames(answer: float) -> str:
     """Check a guess about how much eight frames gain over two if both use the smaller learning rate."""
     guess = number(answer, f"Give a number of points; your answer is {answer!r}.")
     expect(
@@ -72,10 +74,11 @@ def eight_frames(answer: float) -> None:
         f"Your guess {guess:+g} is too low. The larger rate caused the collapse with eight frames. At the smaller rate "
         "the network learns from eight frames all that two frames show.",
     )
+    return "The larger rate caused the collapse, not the frames: at a suitable rate the two are nearly level."
 
 
 @exercise("13.4", "What a student learns from")
-def student_loss(answer: Callable) -> None:
+def student_loss(answer: Callable) -> str:
     """Check KUIPER's distillation loss, which mixes labels with a teacher's logits."""
     student = torch.tensor([[2.0, 0.0, -1.0], [0.5, 0.5, 0.0]])
     teacher = torch.tensor([[1.0, 1.0, 0.0], [0.5, 2.5, 0.0]])
@@ -89,10 +92,11 @@ def student_loss(answer: Callable) -> None:
         ours, theirs, classes, a = given
         wanted = a * cross_entropy(ours, classes) + (1 - a) * logit_error(ours, theirs)
         expect_close(answer, given, wanted, because=because)
+    return "A sum over classes would weigh the teacher far more at the same a, so a means little by itself."
 
 
 @exercise("13.5", "Guess: which start is best?")
-def best_start(answer: str) -> None:
+def best_start(answer: str) -> str:
     """Check a guess about which of the four recorded starts is best."""
     said = word(answer, STARTS, f"Your answer {answer!r} is none of the four starts: {', '.join(map(repr, STARTS))}.")
     if said != "labels only":
@@ -101,3 +105,4 @@ def best_start(answer: str) -> None:
             f"{low} The student that saw the server's clips with their labels, without a teacher, is highest on each.",
             f"{low} What does a student learn from a teacher that it does not learn from the clips' labels?",
         )
+    return "The control with labels only wins, so the extra clips help here, and the teacher does not."

@@ -80,11 +80,6 @@ def pictured(figure: Figure, places: Places | None = None) -> Picture:
     return Picture(base64.b64encode(buffer.getvalue()).decode(), described(figure))
 
 
-def as_image(figure: Figure) -> str:
-    """Return a figure as an HTML image, with its titles as the text alternative."""
-    return pictured(figure).tag()
-
-
 class Explorer(widgets.GridBox):
     """Controls in a column, with the picture that they produce to the right.
 

@@ -1,8 +1,7 @@
-"""Known mistakes of lessons 11 to 16: text, generation, video, theory, statistics, questions across methods."""
+"""Known mistakes of lessons 11 to 16: text, generation, video, theory, statistics, evidence."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -132,14 +131,6 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda tau, L: 2 * math.sin(math.pi / (2 * (2 * tau + 1))),
     },
     "14.3": {
-        "You draw with replacement; a buffer holds M different clients.":
-            lambda u, m: np.mean([np.mean(b) ** 2 for b in itertools.product(u, repeat=m)]),
-        "You square the mean of the means; square each buffer's mean, then average.":
-            lambda u, m: np.mean([np.mean(b) for b in itertools.combinations(u, m)]) ** 2,
-        "This is the variance of independent draws; here clients are drawn without replacement.":
-            lambda u, m: np.var(u) / m,
-    },
-    "14.4": {
         "You weigh all clients equally; a fast client arrives more often.":
             lambda d, c: np.mean(c),
         "You weigh by duration; a client of duration d arrives 1/d times in a unit of time.":
@@ -182,17 +173,11 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
             lambda n: 0.0 if n > 1 else None,
     },
     "16.2": {
-        "Rank 1 is for the largest accuracy; you ranked the smallest first.":
-            lambda table: stats.rankdata(table, axis=1).mean(axis=0),
-        "Equal accuracies must share the mean of their ranks; argsort breaks ties by column.":
-            lambda table: (1 + np.argsort(np.argsort(-table, axis=1), axis=1)).mean(axis=0),
-        "You ranked the mean accuracies; rank within each row, then average the ranks.":
-            lambda table: stats.rankdata(-table.mean(axis=0)),
-    },
-    "16.3": {
-        "Divide the studentised range's quantile by √2.":
-            lambda k, n: stats.studentized_range.ppf(0.95, k, np.inf) * (k * (k + 1) / (6 * n)) ** 0.5,
-        "It is k (k + 1), not k (k − 1).":
-            lambda k, n: stats.studentized_range.ppf(0.95, k, np.inf) * (k * (k - 1) / (12 * n)) ** 0.5,
+        "Nobody has a weight here, so you divide 0 by 0; return 0.":
+            lambda n, acc: math.nan if not (n * (1 - acc)).sum() else None,
+        "The sizes n are missing: the weights are n (1 − acc).":
+            lambda n, acc: 1 / (((1 - acc) / (1 - acc).sum()) ** 2).sum(),
+        "You count the clients that have any weight; a client with a small weight counts for less than one.":
+            lambda n, acc: ((1 - acc) > 0).sum(),
     },
 }  # fmt: skip

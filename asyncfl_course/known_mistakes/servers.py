@@ -134,18 +134,4 @@ KNOWN: dict[str, dict[str, Callable[..., Any]]] = {
         "You weigh by accuracy; the reward is for error, 1 − acc.":
             lambda x, m, n, acc, s: _burst(x, m, n * acc / (n * acc).sum(), 0.7 * (1 + s.mean()) ** -0.5),
     },
-    "05.3": {
-        "Each version multiplies what is left; you subtract the same amount again and again.":
-            lambda acc, n: 1 - 0.7 * acc * n,
-        "You took the error 1 − acc; Equation 2 as printed keeps 1 − β times the accuracy.":
-            lambda acc, n: (1 - 0.7 * (1 - acc)) ** n,
-    },
-    "05.4": {
-        "Nobody has a weight here, so you divide 0 by 0; return 0.":
-            lambda n, acc: math.nan if not (n * (1 - acc)).sum() else None,
-        "The sizes n are missing: the weights are n (1 − acc).":
-            lambda n, acc: 1 / (((1 - acc) / (1 - acc).sum()) ** 2).sum(),
-        "You count the clients that have any weight; a client with a small weight counts for less than one.":
-            lambda n, acc: ((1 - acc) > 0).sum(),
-    },
 }  # fmt: skip

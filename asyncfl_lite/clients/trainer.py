@@ -19,7 +19,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.training import (
+from asyncfl_lite.clients.cohorts import (
     ClientData,
     Cohort,
     LocalTraining,
@@ -115,7 +115,7 @@ class Trainer:
             seeds = stream(self.seed, "dropout", job.client, job.number).integers(2**63, size=2)
             draws = Generators.seeded(seeds.tolist(), self.data.inputs.device)
         counted, midway = max(0, len(indices) - a_pass), int(training.midway * len(indices))
-        return Work(job, indices, counted, midway, training.lr_at(job.start_version), generator, draws)
+        return Work(job, indices, counted, midway, training.lr_at(job.start_version, job.number), generator, draws)
 
     def outcome(
         self,

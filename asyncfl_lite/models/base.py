@@ -110,6 +110,13 @@ def _fits(kind: type[ModelSpec], inputs: InputSpec) -> bool:
     )
 
 
+def content_of(values: Tensor | np.ndarray) -> memoryview | bytes:
+    """Return the content of a tensor or array of any type, in a form that can be hashed."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()
+
+
 LIMIT = Path("/sys/fs/cgroup/memory.max")
 """File with the number of bytes that a container may use, if there is such a limit."""
 SMALL = 2**20

@@ -97,6 +97,29 @@ class SGD:
             x.add_(gradient, alpha=-rate)
 
 
+class Momentum:
+    """Gradient steps with momentum, and L2 regularisation in the gradient; a :data:`Step`.
+
+    Args:
+        like: ``(G, d)`` parameters to optimise, which give the shape of the velocity.
+        lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
+        weight_decay: factor λ; λ times the weights is added to the gradient.
+        momentum: factor β in ``v ← β v + g``; a step goes along v.
+        nesterov: step along ``g + β v`` instead.
+    """
+
+    def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float, momentum: float, nesterov: bool) -> None:
+        self.velocity, self.plain = torch.zeros_like(like), SGD(lr, 0.0)
+        self.weight_decay, self.momentum, self.nesterov = weight_decay, momentum, nesterov
+
+    def __call__(self, x: Tensor, gradient: Tensor) -> None:
+        """Update ``x (g, d)``, the models of the first g clients, in place."""
+        if self.weight_decay:
+            gradient.add_(x, alpha=self.weight_decay)
+        velocity = self.velocity[: len(x)].mul_(self.momentum).add_(gradient)
+        self.plain(x, gradient.add_(velocity, alpha=self.momentum) if self.nesterov else velocity.clone())
+
+
 class Adam:
     """Adam with L2 regularisation in the gradient, or AdamW with decoupled weight decay; a :data:`Step`.
 

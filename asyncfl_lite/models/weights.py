@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, reason
 from asyncfl_lite.base.files import regular, write_atomically
-from asyncfl_lite.models.base import INITIALISERS, Initialiser, ModelSpec, initial_model
+from asyncfl_lite.models.base import INITIALISERS, Initialiser, ModelSpec, content_of, initial_model
 
 WEIGHTS = "weights.safetensors"
 """File name of the weights in a result's folder."""
@@ -188,13 +188,6 @@ def digest_of(values: Mapping[str, Tensor | np.ndarray], about: str = "") -> str
         digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
         digest.update(content_of(value))
     return digest.hexdigest()[:16]
-
-
-def content_of(values: Tensor | np.ndarray) -> memoryview | bytes:
-    """Return the content of a tensor or array of any type, in a form that can be hashed."""
-    if isinstance(values, Tensor):
-        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
-    return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()
 
 
 def _some(names: Sequence[object]) -> str:

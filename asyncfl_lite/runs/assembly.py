@@ -18,19 +18,19 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from asyncfl_lite.algorithms import Algorithm, ServerContext
 from asyncfl_lite.base.devices import machine, torch_threads, usual_torch
-from asyncfl_lite.base.errors import ConfigError, ResultError, shown
+from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import cache_root, fingerprint, sealed, unsealed, write_atomically
 from asyncfl_lite.base.registry import is_ours, on_copies, written_as
 from asyncfl_lite.base.streams import GlobalStates, no_global_draws, stream, untouched_generators
+from asyncfl_lite.clients.cohorts import ClientData
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.clients.training import ClientData
 from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.models.compute import Request
 from asyncfl_lite.models.images import begin_anew, only_tracks
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.weights import WeightsInitial
-from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.config import Config, as_config
 from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.jobs import Outcome, Schedule, who_did_what
@@ -42,28 +42,13 @@ from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 from asyncfl_lite.tasks.task import check_augment
 
 if TYPE_CHECKING:
-    from asyncfl_lite.models.given import OwnModel
+    pass
 
 Labelled = tuple[Tensor, Tensor] | None
 """The inputs and labels that a server keeps, or None."""
 COHORT_UP_TO_FLOP = 1_000_000
 """Largest number of operations, per sample in a forward pass, of models that ``vectorize="auto"`` trains in cohorts;
 a larger model keeps a core busy by itself."""
-
-
-def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
-    """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
-    if isinstance(given, Config):
-        config = given if given.checked else given.model_copy(update={"seed": given.seed})
-    elif isinstance(given, Mapping):
-        config = Config.from_mapping(dict(given))
-    else:
-        raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
-    if model is None:
-        return config
-    from asyncfl_lite.models.given import GivenModel
-
-    return config.model_copy(update={"model": "given", "model_settings": GivenModel.of(model)})
 
 
 def load_task(source: TaskSource) -> Task:

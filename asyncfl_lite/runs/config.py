@@ -24,7 +24,8 @@ from asyncfl_lite.base.registry import Registry, Settings, nested
 
 if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a preset
     from asyncfl_lite.algorithms import Algorithm
-    from asyncfl_lite.clients.training import LocalTraining
+    from asyncfl_lite.clients.cohorts import LocalTraining
+    from asyncfl_lite.models.given import OwnModel
     from asyncfl_lite.simulator.scheduling import Scheduling, Selection
 
     Group = Any
@@ -160,6 +161,12 @@ class Config(Settings):
     client_lr_decay: float = Field(
         default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
     )
+    client_momentum: float = Field(default=0.0, ge=0, lt=1, description="momentum of the clients' SGD")
+    client_nesterov: bool = Field(default=False, description="whether the clients' momentum is Nesterov's")
+    client_lr_schedule: Literal["constant", "cosine", "step"] = Field(
+        default="constant", description="learning rate over a client's jobs: cosine to 0, step to a tenth each time"
+    )
+    client_lr_period: int = Field(default=1, ge=1, description="number of a client's jobs in which its rate falls so")
     weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
     server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
     server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
@@ -178,9 +185,7 @@ class Config(Settings):
         default=None, ge=1, description="number of versions between two checkpoints of the run"
     )
     checkpoint_seconds: float | None = Field(
-        default=600.0,
-        gt=0,
-        description="seconds between two checkpoints, if the run has a file to save to",
+        default=600.0, gt=0, description="seconds between two checkpoints, if the run has a file to save to"
     )
     eval_split: Literal["test", "validation"] = Field(
         default="test", description="samples on which accuracy is measured; choose settings on validation samples"
@@ -260,6 +265,10 @@ class Config(Settings):
                 f"buffer_size: a buffer of {self.buffer_size} can never fill with {self.concurrency} clients "
                 f"at a time under scheduling {self.scheduling!r}; must be at most {self.concurrency}"
             )
+        if self.client_momentum and self.client_optimizer != "sgd":
+            raise ValueError(f"client_momentum: needs client_optimizer 'sgd', got {self.client_optimizer!r}")
+        if self.client_nesterov and not self.client_momentum:
+            raise ValueError("client_nesterov: needs a client_momentum above 0, got 0")
         if not method.uses_server_lr and self.server_lr != 1.0:
             raise ValueError(f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}")
         if registries()["selection"].get(self.selection).needs_rounds and self.scheduling != "rounds":
@@ -314,7 +323,7 @@ class Config(Settings):
         """
         if "versions" in changes:
             changes["rounds"] = changes.pop("versions")
-        plain = type(self)(task=self.task, algorithm=self.algorithm)
+        plain = type(self).from_mapping({"task": self.task, "algorithm": self.algorithm})
         own = {name: value for name, value in self.__dict__.items() if value != getattr(plain, name)}
         for group, name in GROUPS.items():
             if name != group and changes.get(name, getattr(self, name)) != getattr(self, name):
@@ -386,7 +395,7 @@ class Config(Settings):
 
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
         """Make the settings of local training; ``algorithm`` may add to the objective and to the reports."""
-        from asyncfl_lite.clients.training import LocalTraining
+        from asyncfl_lite.clients.cohorts import LocalTraining
 
         return LocalTraining(
             optimiser=self.client_optimizer,
@@ -396,11 +405,30 @@ class Config(Settings):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             lr_decay=self.client_lr_decay,
+            momentum=self.client_momentum,
+            nesterov=self.client_nesterov,
+            schedule=self.client_lr_schedule,
+            period=self.client_lr_period,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,
             midway=algorithm.midway or 0.0,
             reports=algorithm.client_reports,
         )
+
+
+def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
+    """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
+    if isinstance(given, Config):
+        config = given if given.checked else given.model_copy(update={"seed": given.seed})
+    elif isinstance(given, Mapping):
+        config = Config.from_mapping(dict(given))
+    else:
+        raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
+    if model is None:
+        return config
+    from asyncfl_lite.models.given import GivenModel
+
+    return config.model_copy(update={"model": "given", "model_settings": GivenModel.of(model)})
 
 
 # Defaults
@@ -410,10 +438,8 @@ DEFAULTS: dict[str, Any] = yaml.load(
     Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # the one in C is ten times as fast
 )
 COMMON: dict[str, Any] = DEFAULTS["common"]
-PAPERS: dict[str, dict[str, Any]] = DEFAULTS["papers"]
-"""The papers' experiments, in the order in which :func:`preset_of` looks through them."""
-OURS = "ours"
-"""The set-up that follows no paper: this package's own settings for small models and little data."""
+PAPERS: dict[str, dict[str, Any]] = DEFAULTS["papers"]  # in the order in which preset_of looks through them
+OURS = "ours"  # follows no paper: this package's own settings for small models and little data
 ONE_OF = (("rounds", "horizon"), ("local_epochs", "local_steps"))
 """Mutually exclusive settings: giving one drops the other's default."""
 
@@ -430,9 +456,6 @@ def preset_of(task: str, algorithm: str, wanted: str | None = None) -> str | Non
 
     By default, it is the method's own paper if it trains on the task; else the first paper that compares the method
     there; else the first that trains on the task at all. ``wanted`` names another, or ``ours``.
-
-    Raises:
-        ConfigError: for a name that is not known, or a paper that prints nothing for the task.
     """
     if wanted == OURS:
         return None
@@ -450,10 +473,7 @@ def preset_of(task: str, algorithm: str, wanted: str | None = None) -> str | Non
 
 
 def layers_of(task: str, algorithm: str, preset: str | None = None) -> list[tuple[str, dict[str, Any]]]:
-    """Return the layers of defaults, weakest first: the source in words, and its values (see :func:`preset_of`).
-
-    The method's own options are in the group ``settings``.
-    """
+    """Return the layers of defaults, weakest first: the source in words, and its values (see :func:`preset_of`)."""
     layers = [("common to all", COMMON), (f"the method {algorithm}", DEFAULTS["methods"].get(algorithm, {}))]
     name = preset_of(task, algorithm, preset)
     if name is not None:
@@ -496,11 +516,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings, plus values for those that are left out; types and bounds are checked afterwards.
-
-    Raises:
-        ConfigError: for a task, method, partition or preset that is not known.
-    """
+    """Return the given settings, plus values for those that are left out; types and bounds are checked afterwards."""
     task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
     method = registries()["algorithm"].get(algorithm)
     registries()["task"].get(task)

@@ -28,9 +28,8 @@ from asyncfl_lite.base.files import as_path
 from asyncfl_lite.base.streams import told_of_draws
 from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.models.compute import Request, fulfilled, fulfilled_now
-from asyncfl_lite.runs.assembly import as_config
 from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
-from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.config import Config, as_config
 from asyncfl_lite.runs.progress import Progress, Shown, Stops, check_shown, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at

@@ -25,8 +25,7 @@ from asyncfl_lite.base.registry import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
-from asyncfl_lite.runs.assembly import as_config
-from asyncfl_lite.runs.config import Config, flat
+from asyncfl_lite.runs.config import Config, as_config, flat
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
     FORMAT,

@@ -26,7 +26,6 @@ from asyncfl_lite.base.streams import stream, told_of_draws
 from asyncfl_lite.models.compute import Request, fulfilled_now
 from asyncfl_lite.models.weights import as_state
 from asyncfl_lite.runs.assembly import (
-    as_config,
     checked_task,
     deal_out,
     first_module,
@@ -38,7 +37,7 @@ from asyncfl_lite.runs.assembly import (
     trainer_for,
 )
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
-from asyncfl_lite.runs.config import Config, registries
+from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.progress import LOG, Progress, Shown, check_shown, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
 from asyncfl_lite.runs.store import (

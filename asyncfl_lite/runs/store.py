@@ -41,7 +41,8 @@ import torch
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
 from asyncfl_lite.base.files import clear_parts, fingerprint, regular, unsealed, write_atomically
-from asyncfl_lite.models.weights import WEIGHTS, check_ours, content_of, digest_of
+from asyncfl_lite.models.base import content_of
+from asyncfl_lite.models.weights import WEIGHTS, check_ours, digest_of
 from asyncfl_lite.runs.config import GROUPS, NOT_IN_HASH, Config, registries
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.task import stored

@@ -220,6 +220,27 @@ class PerClientLaw(DelayLaw):
         return UniformDelays(np.resize(self.durations, len(num_samples)), np.zeros(len(num_samples)))
 
 
+@DELAYS.register("bandwidth")
+class BandwidthLaw(DelayLaw):
+    """Download of the model, training, upload of the update: bytes over each client's bandwidth, and seconds."""
+
+    unit = "s"
+
+    megabytes: Positive
+    """Size of the model, and of an update, in millions of bytes: 4e-6 times the number of trained parameters."""
+    download: Annotated[tuple[Positive, ...], Field(min_length=1)] = (20.0,)
+    """Each client's bandwidth for the model in megabits a second; client i has ``download[i % len(download)]``."""
+    upload: Annotated[tuple[Positive, ...], Field(min_length=1)] = (5.0,)
+    """The same for the update."""
+    training: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = (1.0,)
+    """Seconds that each client trains in a job, by client in the same way."""
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Assign client i its sum of the three parts, without random numbers."""
+        down, up, training = (np.resize(part, len(num_samples)) for part in (self.download, self.upload, self.training))
+        return UniformDelays(8 * self.megabytes * (1 / down + 1 / up) + training, np.zeros(len(num_samples)))
+
+
 @DELAYS.register("trace")
 class TraceLaw(DelayLaw):
     """Durations from a CSV file (client,seconds); each job draws one of its client's rows.

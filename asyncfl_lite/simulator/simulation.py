@@ -206,10 +206,7 @@ class Simulation:
                 outcomes = yield jobs
                 for trained, outcome in zip(jobs, outcomes, strict=True):
                     trained.outcome = outcome
-                if self.together:
-                    self.untrained = []
-                else:
-                    self.untrained.remove(job)
+                self.untrained = [job for job in self.untrained if job.outcome is None]
             heappop(self.heap)
             self._receive(job)
         if self.horizon < math.inf and self.algorithm.version < self.rounds:
@@ -244,8 +241,15 @@ class Simulation:
             self.untrained.append(job)
 
     def _next_jobs(self) -> list[Job]:
-        """Return the jobs to train now, including the next to arrive, each with its client's correction."""
+        """Return the jobs to train now, including the next to arrive, each with its client's correction.
+
+        Jobs that come after those that make the last version wait: they are trained only if updates are refused.
+        """
         jobs = self.untrained if self.together else [self.heap[0][2]]
+        left = (self.rounds - self.algorithm.version) * self.scheduling.buffer_size
+        if left < len(self.heap):
+            needed = {job.sequence_no for _, _, job in sorted(self.heap)[:left]}
+            jobs = [job for job in jobs if job.sequence_no in needed]
         for job in jobs:
             if job.control is not None:
                 job.correction = self.algorithm.correction_for(job.client, job.control)

@@ -1,7 +1,7 @@
 """Partitions, which decide the training samples of each client.
 
 A partition splits sample indices by label (or, for ``natural`` and ``given``, by owner). Every partition except
-``dirichlet_wrap`` gives an index to at most one client. ``dirichlet_wrap``, ``natural`` and
+``dirichlet_wrap`` gives an index to at most one client. ``dirichlet_wrap``, ``natural``, ``pathological`` and
 ``noniid_bias_part`` may leave indices out. Clients may end up without samples unless a partition says otherwise.
 """
 
@@ -196,6 +196,44 @@ class Iid(Partition):
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""
         return by_client(rng.permutation(len(kinds)) % num_clients, num_clients)
+
+
+@PARTITIONS.register("shard")
+class Shard(Partition):
+    """Samples sorted by class and cut into equal shards, of which each client gets some at random (FedAvg's paper)."""
+
+    shards: int = Field(2, ge=1)
+    """Number of shards that each client gets."""
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return the indices of each client's samples."""
+        shuffled = rng.permutation(len(kinds))
+        count, client_of = num_clients * self.shards, np.empty(len(kinds), dtype=np.int64)
+        shard_of = np.arange(len(kinds)) * count // len(kinds)
+        client_of[shuffled[np.argsort(kinds[shuffled], kind="stable")]] = rng.permutation(count)[shard_of] % num_clients
+        return by_client(client_of, num_clients)
+
+
+@PARTITIONS.register("pathological")
+class Pathological(Partition):
+    """A few classes for each client; the clients that have a class share its samples equally."""
+
+    classes: int = Field(2, ge=1)
+    """Number of classes of each client; all of them if the task has fewer."""
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return the indices of each client's samples; a class that no client has is left out."""
+        total = int(kinds.max()) + 1
+        first = rng.permutation(np.arange(num_clients) % total)  # so that every class has a client, if there are enough
+        has = np.zeros((total, num_clients), dtype=np.int64)
+        for client, own in enumerate(first):
+            others = rng.permutation(np.delete(np.arange(total), own))[: self.classes - 1]
+            has[[own, *others], client] = 1
+        sizes, holders = np.bincount(kinds, minlength=total)[:, None], has.sum(1, keepdims=True).clip(1)
+        counts = has * (sizes // holders + (has.cumsum(1) <= sizes % holders))
+        left_out = np.where(has.any(1, keepdims=True), 0, sizes)
+        client_of = deal(kinds, np.hstack([counts, left_out]), rng)
+        return by_client(np.where(client_of < num_clients, client_of, -1), num_clients)
 
 
 @PARTITIONS.register("natural")

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algorithm
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.training import LocalTraining, make_optimiser
+from asyncfl_lite.clients.cohorts import LocalTraining, make_optimiser
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.jobs import Job, Outcome

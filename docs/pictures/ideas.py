@@ -384,9 +384,9 @@ def _moving(sheet: Sheet, keyframes: str) -> None:
     sheet.parts.append(f"<style>@media (prefers-reduced-motion: no-preference) {{ {keyframes} }}</style>")
 
 
-def strangers() -> Sheet:
+def unrelated() -> Sheet:
     """Draw a server that jumps between means of three clients, and one that takes short steps towards them."""
-    sheet = Sheet(820, 268, "A few strangers in the buffer")
+    sheet = Sheet(820, 268, "A few unrelated clients in the buffer")
     clients = [(140 * math.cos(2.4 * k) * math.sqrt((k + 1) / 15), 72 * math.sin(2.4 * k) * math.sqrt((k + 1) / 15))
                for k in range(15)]  # fmt: skip
     buffers = ((14, 11, 6), (13, 8, 5), (12, 10, 7), (9, 14, 4), (13, 10, 2), (12, 14, 3))
@@ -800,7 +800,7 @@ DRAWINGS: dict[str, Callable[[], Sheet]] = {
     "staleness": staleness, "partitions": partitions, "overshoot": overshoot, "targets": targets, "control": control,
     "mask": mask, "counted": counted, "kernel": kernel, "proof": proof, "interval": interval, "race": race,
     "invariant": invariant, "plan": plan, "capstone": capstone,
-    "strangers": strangers, "mixing": mixing, "heap": heap, "say": say, "shards": shards, "drift": drift,
+    "unrelated": unrelated, "mixing": mixing, "heap": heap, "say": say, "shards": shards, "drift": drift,
     "temperature": temperature, "landscape": landscape, "store": store, "sureness": sureness, "descent": descent,
     "stairs": stairs, "narrow": narrow, "answers": answers,
 }  # fmt: skip

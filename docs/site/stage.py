@@ -43,7 +43,7 @@ def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> lis
     made |= room_pages(rooms) | {"settings.md": settings_page(), "verdicts.md": verdicts_page()}
     names = {*pages, *made}
     made |= {name: linked(text, Path(name).parent, names) for name, text in pages.items()}
-    made |= {name: f"```{{index}} single: !{asks}\n```\n\n{made[name]}" for name, asks in ASKED.items()}
+    made |= {name: f"```{{index}} !single: {asks}\n```\n\n{made[name]}" for name, asks in ASKED.items()}
     for name, text in made.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from asyncfl_course.explore import explore_partitions, partition_figure
-from asyncfl_course.explore.controls import as_image
+from asyncfl_course.explore.controls import pictured
 from asyncfl_lite import Config, Task
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.assembly import deal_out
@@ -58,10 +58,10 @@ def explorer():
 
 def test_controls_draw_the_figure_anew(explorer):
     controls, picture = explorer
-    assert picture.value == as_image(partition_figure(a_task(), "dirichlet_class", alpha=0.1))
+    assert picture.value == pictured(partition_figure(a_task(), "dirichlet_class", alpha=0.1)).tag()
     controls["law"].value, controls["bias"].value, controls["clients"].value = "noniid_bias", 0.15, 9
     controls["seed"].value = 2
-    assert picture.value == as_image(partition_figure(a_task(), "noniid_bias", bias=0.15, clients=9, seed=2))
+    assert picture.value == pictured(partition_figure(a_task(), "noniid_bias", bias=0.15, clients=9, seed=2)).tag()
 
 
 def test_controls_that_a_law_does_not_use_are_greyed_out(explorer):

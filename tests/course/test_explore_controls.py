@@ -17,7 +17,7 @@ from nbconvert.preprocessors import ExecutePreprocessor
 from PIL import Image
 
 from asyncfl_course.explore import under_controls
-from asyncfl_course.explore.controls import as_image, pictured, played
+from asyncfl_course.explore.controls import pictured, played
 from asyncfl_lite.base.errors import ConfigError
 
 VIEW, PNG, TEXT = "application/vnd.jupyter.widget-view+json", "image/png", "text/plain"
@@ -103,6 +103,6 @@ def test_a_picture_that_plays_is_drawn_once_and_does_not_jump():
     for place in (1, 2, 1, 0, 2):
         step.value = place
     assert drawn == [0, 1, 2]
-    assert picture.value == as_image(line_to(2, "one line"))
+    assert picture.value == pictured(line_to(2, "one line")).tag()
     step.value = 3  # a title of two lines is laid out anew, and stays whole
-    assert picture.value == as_image(line_to(3, "a wide\ntitle"))
+    assert picture.value == pictured(line_to(3, "a wide\ntitle")).tag()

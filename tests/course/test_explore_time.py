@@ -21,7 +21,7 @@ from asyncfl_course.explore import (
     run_clock,
     staleness_figure,
 )
-from asyncfl_course.explore.controls import as_image
+from asyncfl_course.explore.controls import pictured
 from asyncfl_lite import Config, Task, run, schedule
 from asyncfl_lite.plots import UNFINISHED
 from asyncfl_lite.simulator.scheduling import SCHEDULING
@@ -168,9 +168,9 @@ def test_the_time_machine_counts_arrivals(by_hand):
     assert play.max == len(slider.options) - 1 == by_hand.updates["arrived_at"].nunique()
     assert slider.index == play.value == play.max // 2  # something is to be seen at once
     slider.value = 0
-    assert picture.value == as_image(moment_figure(by_hand, 0.0))
+    assert picture.value == pictured(moment_figure(by_hand, 0.0)).tag()
     slider.value = 6
-    assert picture.value == as_image(moment_figure(by_hand, 4.0))
+    assert picture.value == pictured(moment_figure(by_hand, 4.0)).tag()
 
 
 def test_a_run_with_client_failures_is_shown_and_one_recorded_before_there_were_any():

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 PICTURES = Path(__file__).parents[2] / "docs/pictures"
-DRAWINGS = runpy.run_path(str(PICTURES / "ideas.py"))["DRAWINGS"]
+SCRIPTS = ("ideas.py", "ideas_of_methods.py")
+
+
+def drawings() -> dict:
+    """The drawings of all scripts, which import from each other's folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(PICTURES)
+        return {
+            name: drawn for one in SCRIPTS for name, drawn in runpy.run_path(str(PICTURES / one))["DRAWINGS"].items()
+        }
+
+
+DRAWINGS = drawings()
 
 
 @pytest.mark.parametrize("name", DRAWINGS)

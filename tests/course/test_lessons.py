@@ -21,7 +21,7 @@ PATHS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 NAMES = [
     "00_start_here", "01_virtual_time", "02_heterogeneity", "03_baselines", "04_servers_step", "05_kuiper",
     "06_distillation", "07_fedecho", "08_fedecho_evidence", "09_fedadt", "10_fedrevive", "11_text", "12_generation",
-    "13_video", "14_theory", "15_statistics", "16_questions", "17_bug_zoo", "18_referee", "19_capstone",
+    "13_video", "14_theory", "15_statistics", "16_evidence", "17_bug_zoo", "18_referee", "19_capstone",
 ]  # fmt: skip
 BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}
 MOST_WORDS, MOST_LINES, MOST_SECONDS = 150, 12, 40

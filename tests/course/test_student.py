@@ -17,7 +17,7 @@ from asyncfl_course.recall import _questions
 ROOT = Path(__file__).parents[2]
 PATHS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 GUESSES = {
-    "00.4", "01.4", "01.5", "02.4", "02.5", "04.4", "05.5", "06.2", "06.4", "08.3", "10.2", "12.2", "13.3", "13.5",
+    "00.4", "01.4", "02.4", "02.5", "04.4", "06.2", "06.4", "08.3", "10.2", "12.2", "13.3", "13.5", "16.3",
 }  # fmt: skip
 """Exercises that ask for a guess of what the next cells show."""
 

@@ -41,7 +41,7 @@ def test_a_track_is_short_and_says_what_its_outputs_say(path):
 @each
 def test_its_exercise_is_that_of_the_lesson(path):
     (stub,) = exercises_of(path)
-    (lesson,) = (ROOT / "notebooks").glob(f"{stub.id.partition('.')[0]}_{stub.lesson.removesuffix(TRACK)}.ipynb")
+    (lesson,) = (ROOT / "notebooks").glob(f"{stub.id.partition('.')[0]}_*.ipynb")
     theirs = next(one for one in exercises_of(lesson) if one.id == stub.id)
     assert (stub.code, stub.solution) == (theirs.code, theirs.solution) and "Hint" in stub.folds[0]
 
@@ -52,4 +52,4 @@ def test_it_was_run_whole_in_order_and_in_time(path):
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     begun, done = cells[0].metadata.execution, cells[-1].metadata.execution
     passed = datetime.fromisoformat(done["shell.execute_reply"]) - datetime.fromisoformat(begun["iopub.execute_input"])
-    assert passed.total_seconds() <= 40, "20 seconds on an idle machine"
+    assert passed.total_seconds() <= 60, "20 seconds on an idle machine"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.func import vmap
 
+from asyncfl_lite.clients.cohorts import ClientData, Cohort, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.clients.training import ClientData, Cohort, LocalTraining, make_optimiser
 from asyncfl_lite.models import CNN, MLP, fast
 from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.stacked import Alone, chain_of, stacked_forward

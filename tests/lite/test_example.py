@@ -64,6 +64,7 @@ def test_accuracy_rises_when_the_slowest_clients_arrive(printed):
 # --- bridges to other libraries, each run where its library is installed --------------------------
 
 BRIDGES = {
+    ("uplinks", ""): ("asyncfl_lite", "", "256 hidden units: .* versions in half a minute"),
     ("flower_datasets", ""): ("flwr_datasets", "", r"Result\(fedbuff on digits of two classes, .*at version 30"),
     ("hf_classifier", ""): ("transformers", "runs/reviews/config.json", r"accuracy (1\.0|0\.9)\d* at version 30"),
     ("trackers", "mlflow"): ("mlflow", "runs/mlflow.db", "at version 20"),

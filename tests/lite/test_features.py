@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from asyncfl_lite import Config
-from asyncfl_lite.clients.training import LocalTraining
+from asyncfl_lite.clients.cohorts import LocalTraining
 from asyncfl_lite.models import CNN, MLP, ResNet
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.features import (

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from asyncfl_lite import Config
+from asyncfl_lite.clients.cohorts import ClientData, LocalTraining
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.clients.training import ClientData, LocalTraining
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Job

@@ -12,7 +12,7 @@ from torch import nn
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
 from asyncfl_lite.algorithms.losses import cross_entropy
-from asyncfl_lite.clients.training import Cohort
+from asyncfl_lite.clients.cohorts import Cohort
 from asyncfl_lite.models.compute import Answers, Descent, Minibatches, Optimiser
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel

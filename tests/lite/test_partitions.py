@@ -15,7 +15,7 @@ from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.tasks.partitions import PARTITIONS, deal, donations, label_counts, total_variation
 
 LABEL_PARTITIONS = sorted(set(PARTITIONS) - {"natural", "given"})
-ONCE = sorted(set(LABEL_PARTITIONS) - {"dirichlet_wrap"})
+ONCE = sorted(set(LABEL_PARTITIONS) - {"dirichlet_wrap", "pathological"})
 DIRICHLET = [name for name in PARTITIONS if name.startswith("dirichlet")]
 BIAS = ["noniid_bias", "noniid_bias_fang", "noniid_bias_part"]
 
@@ -46,7 +46,7 @@ def distance(name: str, labels: np.ndarray, num_clients: int, **parameters) -> f
 )
 def test_every_index_is_used_exactly_once(name, labels, num_clients, strength, seed):
     num_clients = min(num_clients, len(labels))
-    parameters = {} if name == "iid" else {"bias": strength} if name in BIAS else {"alpha": strength}
+    parameters = {} if name in ("iid", "shard") else {"bias": strength} if name in BIAS else {"alpha": strength}
     if name == "dirichlet_class":
         parameters["min_size"] = len(labels) // num_clients if seed % 2 else 0
     parts = split(name, np.array(labels), num_clients, seed=seed, **parameters)

@@ -219,3 +219,10 @@ def test_empty_clients_are_left_out_and_reported():
     crowded = Config(clients=200, concurrency=200, rounds=4, alpha=0.01, partition_settings={"min_size": 0})
     with pytest.raises(AsyncFLError, match="^concurrency: 200 clients at a time were asked for, and only"):
         run(crowded)
+
+
+def test_jobs_that_no_version_needs_are_not_trained():
+    settings = {"clients": 8, "concurrency": 6, "buffer_size": 2, "delay": "constant", "rounds": 2, "local_steps": 1}
+    begun = Run(Config(task="digits", **settings))
+    begun.finish()
+    assert begun.simulation.jobs and all(job.outcome is None for job in begun.simulation.jobs)

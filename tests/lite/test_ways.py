@@ -39,7 +39,7 @@ RUNS = {
     "echo on noise": {**ECHO, "settings": {"distill_samples": 51, "distill_set": "noise"}},  # the last minibatch is one
     "echo by SGD": {**ECHO, "settings": {"distill_samples": 50, "distill_opt": "sgd"}},
     "echo one by one": {**ECHO, "vectorize": "off"},
-    "a sum in lockstep": {"algorithm": "fedac", "server_lr": 0.01, "seed": 3, "local_steps": 6},
+    "corrected longer jobs": {"algorithm": "fedac", "server_lr": 0.01, "seed": 3, "local_steps": 6},
     "teachers that are versions": {"algorithm": "fedadt", "rounds": 15, "seed": 1, "client_lr": 0.05},
     "revived": REVIVED,
     "revived, another seed": {**REVIVED, "seed": 1},

@@ -52,36 +52,10 @@ def burst(x, models, n, acc, staleness):
 """,
     ],
     "05.3": [
-        "def left(accuracy, versions):\n    return 1 - 0.7 * accuracy * versions",
-        "def left(accuracy, versions):\n    return (1 - 0.7 * (1 - accuracy)) ** versions",
-    ],
-    "05.4": [
-        # sizes forgotten
-        """
-def effective(n, acc):
-    share = (1 - acc) / max((1 - acc).sum(), 1e-12)
-    return 1 / (share**2).sum() if share.sum() else 0
-""",
-        "def effective(n, acc):\n    return ((1 - acc) > 0).sum()",
-        "def effective(n, acc):\n    w = n * (1 - acc)\n    w = w / w.sum()\n    return 1 / (w**2).sum()",
-    ],
-    "05.5": [
-        'answer = ["trained", "last epoch", "received", "no reward"]',
-        'answer = ["no reward", "received", "last epoch", "trained"]',
-        'answer = ["received", "no reward", "trained", "last epoch"]',
-        'answer = "received"',
-    ],
-    "05.6": [
         # the pull the wrong way round
         "def moves(x, starts, deltas, shares, rate):\n    return rate * shares @ deltas, rate * shares @ (x - starts)",
         # without the rate
         "def moves(x, starts, deltas, shares, rate):\n    return shares @ deltas, shares @ (starts - x)",
         "def moves(x, starts, deltas, shares, rate):\n    return rate * shares @ deltas",
-    ],
-    "05.7": [
-        "answer = (100, 0.07, 2)",
-        "answer = (99, 0.7 * 99 ** -0.5 * 0.7, 2)",
-        "answer = (99, 0.07, 0.2)",
-        "answer = 99",
     ],
 }

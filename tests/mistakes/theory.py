@@ -25,11 +25,6 @@ MISTAKES = {
         "def largest_step(tau, L):\n    return 2 * np.sin(np.pi / (2 * (2 * tau + 1)))",  # L = 1
     ],
     "14.3": [
-        BUFFER.format(value="np.mean([np.mean(b) ** 2 for b in itertools.product(updates, repeat=M)])"),
-        BUFFER.format(value="np.mean([np.mean(b) for b in itertools.combinations(updates, M)]) ** 2"),
-        BUFFER.format(value="np.var(updates) / M"),
-    ],
-    "14.4": [
         "def settles(durations, centres):\n    return np.mean(centres)",
         "def settles(durations, centres):\n    return np.average(centres, weights=durations)",
     ],

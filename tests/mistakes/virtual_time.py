@@ -46,12 +46,4 @@ MISTAKES = {
         SLOTS,
     ],
     "01.4": ['answer = ("faster", "faster")', 'answer = ("fewer", "faster")', 'answer = ("faster", "fewer")'],
-    "01.5": [
-        "answer = (22.5, 0.93)",
-        "answer = (8.6, 0.93)",
-        "answer = (3, 0.93)",
-        "answer = (7.76, 0.07)",
-        "answer = (7.76, 0.1)",
-        "answer = (7.76, 93)",
-    ],
 }

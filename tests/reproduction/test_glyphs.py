@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.training import Cohort
+from asyncfl_lite.clients.cohorts import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import TABLES, data_of

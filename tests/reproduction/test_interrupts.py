@@ -25,9 +25,7 @@ SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "eval_ev
 pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
 KINDS = [
     {},
-    {"vectorize": "off"},
     {"algorithm": "fedecho", "settings": {"distill_samples": 40}, "vectorize": "off"},
-    {"algorithm": "fedac", "scheduling": "after_agg"},
     {"algorithm": "fedasmu", "buffer_size": 1},
     {"faults": {"dropout": 0.2, "time_out": 9.0, "partial": 0.3, "duplicate": 0.3}},
 ]

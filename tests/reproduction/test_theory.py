@@ -377,6 +377,11 @@ def test_t8_repaired_holds_for_all_inputs(step, length, x0, centres, lr):
     assert t8.exact_mean(step, length, x0, variance) <= printed + step * largest + 1e-12
 
 
+@pytest.mark.parametrize("size", [1, 5])
+def test_t8_equal_deltas_are_not_averaged_away(size):
+    assert t8.equal_deltas_step(size) == pytest.approx(1.0)
+
+
 def test_t9_numbers(checks):
     case = checks["T9"]["one client"]
     assert case.measured == pytest.approx(0.25, abs=1e-12) and case.bound == pytest.approx(1.296875e-4, rel=1e-7)

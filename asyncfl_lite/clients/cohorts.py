@@ -1,4 +1,4 @@
-"""Local training: its settings, the clients' data, and the loop of gradient steps.
+"""Local training of many clients at once: its settings, the clients' data, and the loop of gradient steps.
 
 There is one loop, :meth:`Cohort.train`, for one job alone and for many in one computation. The jobs' parameters are
 stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G clients at once: one forward
@@ -12,6 +12,7 @@ learning rates are always a column. One job alone has no padding, and may have r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,7 +23,7 @@ from torch import Tensor
 
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import Alone, stacked_forward
-from asyncfl_lite.models.steps import SGD, Adam, Step, descending, losses_and_gradient
+from asyncfl_lite.models.steps import SGD, Adam, Momentum, Step, descending, losses_and_gradient
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job
 
@@ -37,6 +38,8 @@ class LocalTraining:
     Attributes:
         epochs, steps: passes over the client's samples, or minibatch steps; exactly one is given.
         lr_decay: factor on the learning rate after every server version.
+        momentum, nesterov: momentum of SGD, and whether it is Nesterov's.
+        schedule, period: what becomes of the learning rate over a client's own jobs, and in how many of them.
         proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in the client's loss.
         correction_once: apply a job's correction once, after the last step, instead of at every step.
         midway: fraction of its steps after which a job merges the newer model that it was sent.
@@ -50,6 +53,10 @@ class LocalTraining:
     steps: int | None = None
     weight_decay: float = 0.0
     lr_decay: float = 1.0
+    momentum: float = 0.0
+    nesterov: bool = False
+    schedule: Literal["constant", "cosine", "step"] = "constant"
+    period: int = 1
     proximal: float = 0.0
     correction_once: bool = False
     midway: float = 0.5
@@ -58,11 +65,18 @@ class LocalTraining:
     @property
     def means_gradients(self) -> bool:
         """Whether clients must report a job's mean gradient; with plain SGD, the delta already determines it."""
-        return "mean_gradient" in self.reports and self.optimiser != "sgd"
+        plain = self.optimiser == "sgd" and not self.momentum and self.schedule == "constant"
+        return "mean_gradient" in self.reports and not plain
 
-    def lr_at(self, version: int) -> float:
-        """Return the learning rate of a job that starts from ``version``."""
-        return self.lr * self.lr_decay**version
+    def lr_at(self, version: int, number: int = 0) -> float:
+        """Return the learning rate of a job that starts from ``version``, after ``number`` jobs of its client.
+
+        The schedules are those of torch's ``CosineAnnealingLR``, which here stays at 0 in the end, and ``StepLR``.
+        """
+        lr = self.lr * self.lr_decay**version
+        if self.schedule == "cosine":
+            return lr * (1 + math.cos(math.pi * min(number / self.period, 1))) / 2
+        return lr * 0.1 ** (number // self.period) if self.schedule == "step" else lr
 
     def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Return a job's minibatches as ``(steps, batch_size)`` int64 indices of the client's samples, padded with -1.
@@ -82,14 +96,16 @@ def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | N
     """Make the step function of ``training.optimiser`` for parameters shaped like ``like``, with fresh state.
 
     Args:
-        training: the settings, of which the optimiser and weight decay are used.
+        training: the settings, of which the optimiser, its momentum and weight decay are used.
         like: ``(G, d)`` or ``(d,)``.
         lr: the learning rate, or ``(G, 1)`` learning rates, one per row; by default, the one in ``training``.
     """
     lr = training.lr if lr is None else lr
-    if training.optimiser == "sgd":
+    if training.optimiser == "sgd" and not training.momentum:
         return SGD(lr, training.weight_decay)
     like = like[None] if like.dim() == 1 else like
+    if training.optimiser == "sgd":
+        return Momentum(like, lr, training.weight_decay, training.momentum, training.nesterov)
     return Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
 
 
@@ -258,6 +274,7 @@ class Cohort:
             self.models.step(self._of_outputs(number, outputs, targets))
         self._count()
         x = self.models.x
+        del self.models
         if self.corrections is not None and self.training.correction_once:
             x = x - self.lr * self.corrections
             if self.gradients is not None:
