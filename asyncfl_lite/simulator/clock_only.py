@@ -165,7 +165,7 @@ class ClockOnly(Simulation):
         self.clock = max(clock, horizon) if horizon < inf and version < rounds else clock
         self.sequence_no, self.received, self.accepted_in_a_row = number, received, filled
         counter.version, counter.filled, self.observed_version = version, filled, version
-        jobs = [Job(due, no, *rest, None, duration=duration) for due, no, *rest, duration in heap]
+        jobs = [Job(*row[:6], None, duration=row[6]) for row in heap]
         for job in jobs:
             if job.sequence_no < trained and job.finish_time <= horizon:
                 job.outcome = NOTHING if outcomes is None else outcomes[job.client]
