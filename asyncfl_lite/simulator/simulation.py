@@ -248,7 +248,7 @@ class Simulation:
         jobs = self.untrained if self.together else [self.heap[0][2]]
         left = (self.rounds - self.algorithm.version) * self.scheduling.buffer_size
         if left < len(self.heap):
-            needed = {job.sequence_no for _, _, job in sorted(self.heap)[:left]}
+            needed = {job.sequence_no for _, _, job in sorted(self.heap)[: int(left)]}
             jobs = [job for job in jobs if job.sequence_no in needed]
         for job in jobs:
             if job.control is not None:
