@@ -40,17 +40,19 @@ class GivenModel(ModelSpec):
         Raises:
             ConfigError: when ``model`` is neither a module nor a function without arguments that returns one.
         """
-        module = model
-        if not isinstance(model, nn.Module):
+        if isinstance(model, nn.Module):
+            module = model
+        else:
             if not callable(model):
                 raise ConfigError(
                     "model: must be a torch.nn.Module, or a function without arguments that returns one, got "
                     f"{shown(model)}; a name belongs into the configuration"
                 )
-            module = _made(model)
-            if not isinstance(module, nn.Module):
-                what = type(module).__name__
+            returned = _made(model)
+            if not isinstance(returned, nn.Module):
+                what = type(returned).__name__
                 raise ConfigError(f"model: {_name_of(model)}() must return a torch.nn.Module, got {what}")
+            module = returned
         name, values = type(module).__name__, module.state_dict()
         try:
             own = copied(module) if module is model else None
