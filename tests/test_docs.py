@@ -28,7 +28,7 @@ TEXTS = [
 ]
 ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
-MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html|student/|solutions/|progress\.json")
+MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html|student/|slides/|solutions/|progress\.json")
 CELL = re.compile(r"(fedecho|fedrevive|kuiper|fedadt|league|questions|methods|real)/")
 """Paths that do not exist before something was run."""
 USERS_OWN = re.compile(r"^my[_/]|^mine\.|ASYNCFL|\*|<|~|://|/path/|^\.venv/")
