@@ -23,13 +23,20 @@ for number in itertools.count():
     time.sleep(0.01)
 """
 """Stands for pip: it writes into the script's folder until somebody ends it."""
-NO_VENV = "def create(place, **options):\n    pass\n"
+VENV = """
+import os, pathlib, sys
+
+def create(place, **options):
+    (pathlib.Path(place) / "bin").mkdir(parents=True)
+    os.symlink(sys.executable, pathlib.Path(place) / "bin/python")
+"""
+"""Stands for venv: the environment's Python is this one, which finds the pip above."""
 
 
 @pytest.fixture
 def fake(tmp_path):
     """An environment in which Python finds a pip that never ends, and an empty folder for temporary files."""
-    for name, text in (("pip.py", WRITER), ("venv.py", NO_VENV)):
+    for name, text in (("pip.py", WRITER), ("venv.py", VENV)):
         (tmp_path / "fake").mkdir(exist_ok=True)
         (tmp_path / "fake" / name).write_text(text)
     (tmp_path / "temporary").mkdir()
@@ -40,12 +47,6 @@ def fake(tmp_path):
     ("name", "number"), [("wheel", signal.SIGTERM), ("wheel", signal.SIGHUP), ("audit", signal.SIGTERM)]
 )
 def test_a_signal_leaves_no_folder_and_no_program(fake, tmp_path, name, number):
-    if name == "audit":  # which runs the Python of the environment that it has made
-        (tmp_path / "fake/venv.py").write_text(
-            "import os, pathlib, sys\n\n\ndef create(place, **options):\n"
-            "    (pathlib.Path(place) / 'bin').mkdir(parents=True)\n"
-            "    os.symlink(sys.executable, pathlib.Path(place) / 'bin/python')\n"
-        )
     command = [sys.executable, str(ROOT / ".ci" / name), "somewhere"]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     own = {"preexec_fn": lambda: signal.signal(number, signal.SIG_DFL)}  # even if what runs the tests ignores it

@@ -76,6 +76,10 @@ class ClockOnly(Simulation):
             self.selection.observe(job.update(staleness))
         return receipt
 
+    def _next_jobs(self) -> list[Job]:
+        """Return all jobs that wait, as counting costs nothing."""
+        return self.untrained if self.together else [self.heap[0][2]]
+
     def run_alone(self, outcomes: Sequence[Outcome] | None = None) -> None:
         """Run to the end, without a trainer; ``outcomes`` are what each client's jobs report, by default nothing."""
         with _no_collection():

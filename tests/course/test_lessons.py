@@ -7,7 +7,6 @@ How numbers and verdicts in prose are tied to outputs is in ``quotes.py``, and o
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -24,7 +23,7 @@ NAMES = [
     "13_video", "14_theory", "15_statistics", "16_evidence", "17_bug_zoo", "18_referee", "19_capstone",
 ]  # fmt: skip
 BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}
-MOST_WORDS, MOST_LINES, MOST_SECONDS = 150, 12, 40
+MOST_WORDS, MOST_LINES = 150, 12
 FENCED = re.compile(r"^```.*?^```", re.S | re.M)
 DISPLAYED = re.compile(r"\$\$.*?\$\$", re.S)
 
@@ -104,13 +103,9 @@ def test_links_lead_somewhere(name):
 
 
 @each
-def test_it_was_run_whole_in_order_and_in_time(name):
+def test_it_was_run_whole_and_in_order(name):
     cells = code(name)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    stamps = [cell.metadata.execution for cell in cells]
-    begun = datetime.fromisoformat(stamps[0]["iopub.execute_input"])
-    done = datetime.fromisoformat(stamps[-1]["shell.execute_reply"])
-    assert (done - begun).total_seconds() <= MOST_SECONDS
 
 
 @each

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -47,9 +46,6 @@ def test_its_exercise_is_that_of_the_lesson(path):
 
 
 @each
-def test_it_was_run_whole_in_order_and_in_time(path):
+def test_it_was_run_whole_and_in_order(path):
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    begun, done = cells[0].metadata.execution, cells[-1].metadata.execution
-    passed = datetime.fromisoformat(done["shell.execute_reply"]) - datetime.fromisoformat(begun["iopub.execute_input"])
-    assert passed.total_seconds() <= 90, "20 seconds on an idle machine"

@@ -15,7 +15,7 @@ from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw, size_rank
 
-REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}}
+REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}, "bandwidth": {"megabytes": 1}}
 FEDECHO = ["fedecho_large", "fedecho_mild"]
 
 
