@@ -78,7 +78,7 @@ reproduce: $(READY)  ## run the papers' twelve central comparisons, or all cells
 report: $(READY)  ## make the report of TIER from the results in runs/
 	@$(BIN)/asyncfl-lite report --tier="$$TIER"
 
-test: $(DEV)  ## run every notebook under nbval and all tests but the long ones, on two cores (5 to 10 minutes)
+test: $(DEV)  ## run every notebook under nbval and all tests but the long ones, on two cores (5 to 8 minutes)
 	@$(WITH) PYTEST_OPTIONS $(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
 	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600
 

@@ -412,7 +412,7 @@ def test_before_a_bet_a_ghost_shows_how_a_step_begins_and_not_its_event(opened):
     assert "Nothing is made up yet" in page.locator("#panels canvas").first.get_attribute("aria-label")
     assert page.evaluate("story.draw(), getComputedStyle(document.querySelector('#panels canvas')).opacity") == "0.35"
     page.locator("#bet button").first.click()
-    assert page.evaluate("getComputedStyle(document.querySelector('#panels canvas')).opacity") == "1"
+    page.wait_for_function("getComputedStyle(document.querySelector('#panels canvas')).opacity === '1'")
 
 
 def test_in_a_notebooks_frame_the_first_step_plays_by_itself(chromium, tmp_path):
