@@ -51,6 +51,8 @@ def put_beside(app: Sphinx, error: Exception | None) -> None:
                 text = text.replace('content="pictures/', f'content="{base}docs/pictures/')
             (site / "docs" / page.name).write_text(text)
         shutil.copy(app.config._raw_config["MATHJAX"], site / "_static" / "mathjax.js")
+        tools = site / "_static/searchtools.js"  # Sphinx adds what it finds, and fails where a page has no such section
+        tools.write_text(tools.read_text().replace('"") return null;', '"") return document.createElement("p");'))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

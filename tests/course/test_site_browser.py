@@ -145,7 +145,7 @@ def test_a_phone_shows_formulas_from_their_beginning(page, site):
 
 def test_a_phone_scrolls_a_formula_in_a_sentence_that_is_wider_than_its_place(page, site):
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    page.goto((site / "notebooks/05_kuiper.html").as_uri())
+    page.goto((site / "notebooks/14_theory.html").as_uri())
     page.evaluate("window.MathJax.startup.promise.then(() => null)")
     page.locator("span.math[data-width=wide]").first.wait_for()
     styles = page.evaluate("""[...document.querySelectorAll(".bd-article span.math")].map(formula => [
