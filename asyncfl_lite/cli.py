@@ -63,7 +63,7 @@ TITLES = {
 }
 """Kind -> its setting, and the heading above its names in `asyncfl-lite list`."""
 CLASS = re.compile(r'''^@(\w+)\.register\("(\w+)"\)\n(?:@.+\n)*class [^"]*?:\n    """(.*?)(?:"""|$)''', re.M)
-"""A registered class in source code: registry, name, and the first line of its docstring."""
+"""Finds a registered class in source code: its registry, its name, and the first line of its docstring."""
 NO_OPTIONS = ("command", "file", "carry_out", "interrupted")
 """Names in the parsed result that are not options on the command line."""
 BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}

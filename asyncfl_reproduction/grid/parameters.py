@@ -58,7 +58,7 @@ class _Dotted:
 
 
 def _meant(name: str, settings: Mapping[str, Any]) -> ConfigError:
-    """Return the error for a setting in a parameter's place, with the option that gives these settings."""
+    """Return the error for a setting that was given as a parameter; it says what to write instead."""
     meant = {"configuration": dict(settings)}
     line = yaml.safe_dump(meant, default_flow_style=True, sort_keys=False, width=10_000).strip()
     return ConfigError(f"parameter: {name!r} is a setting of the run; write -y '{line}'")
