@@ -14,24 +14,9 @@ from asked import Asked
 
 from asyncfl_lite import Config
 from asyncfl_lite.simulator.jobs import Schedule
-from asyncfl_reproduction.claims import (
-    EQUIVALENT,
-    FAILS,
-    HOLDS,
-    NOT_RUN,
-    OPEN,
-    REVERSED,
-    Measured,
-)
+from asyncfl_reproduction.claims import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, Measured
 from asyncfl_reproduction.claims import fedecho as claims
-from asyncfl_reproduction.claims.fedecho import (
-    BASELINES,
-    FEDECHO,
-    MRPC_MAJORITIES,
-    SETS,
-    TABLE2,
-    TABLE3,
-)
+from asyncfl_reproduction.claims.fedecho import BASELINES, FEDECHO, MRPC_MAJORITIES, SETS, TABLE2, TABLE3
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.measure import fedecho as measure
 from asyncfl_reproduction.published import hyperparameters, published
@@ -264,14 +249,7 @@ def test_every_claim_of_an_order_is_reversed_with_it():
     assert found == {name: FAILS if name == "FE-T4-b" else REVERSED for name in found}
 
 
-@pytest.mark.parametrize(
-    ("fewest", "most", "expected"),
-    [
-        (20, 1, HOLDS),
-        (1, 20, REVERSED),
-        (10, 9, OPEN),
-    ],
-)
+@pytest.mark.parametrize(("fewest", "most", "expected"), [(20, 1, HOLDS), (1, 20, REVERSED), (10, 9, OPEN)])
 @pytest.mark.parametrize("ladder", [("samples-100", "samples-1000"), ("paper-500", "paper-5000")])
 def test_spreads_over_seeds_are_compared_as_spreads(fewest, most, expected, ladder):
     cells = {f"fedecho/table6/{name}": shaken(50, x, name) for name, x in zip(ladder, (fewest, most), strict=True)}

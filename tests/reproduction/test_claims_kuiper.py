@@ -11,24 +11,11 @@ import pytest
 from asked import Asked
 
 from asyncfl_reproduction.claims import kuiper
-from asyncfl_reproduction.claims.kuiper import (
-    KUIPER,
-    METHODS,
-    below,
-    unimodal,
-    unmoved,
-)
+from asyncfl_reproduction.claims.kuiper import KUIPER, METHODS, below, unimodal, unmoved
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.published import published
-from asyncfl_reproduction.verdicts import (
-    EQUIVALENT,
-    FAILS,
-    HOLDS,
-    NOT_RUN,
-    OPEN,
-    REVERSED,
-)
+from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
 from conftest import seeds_apart
 
 GRID = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "kuiper.yaml"
