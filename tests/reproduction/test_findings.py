@@ -208,16 +208,19 @@ def test_the_course_of_leads_is_what_was_recorded():
     assert course() == OF_COURSE
 
 
-def test_numbers_in_the_text_stand_in_its_tables():
-    prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
-    shown = {part for table in tables(PAGE) for row in table for cell in row for part in re.findall(r"\d+\.\d", cell)}
-    assert set(re.findall(r"\d+\.\d", prose)) <= shown | {
-        "0.1",
-        "0.3",
-        "98.5",
-        "97.5",
-        *("1.0", "0.01", "0.03", "0.0001", "0.7", "0.6"),
-    }  # α, rates and mixing as papers print them, levels of looks
+AS_PRINTED = {"0.1", "0.3", "0.7", "0.6", "1.0", "98.5", "97.5"}
+"""α, rates and mixing as papers print them, and the levels of looks."""
+DIFFERENCE = re.compile(r"([+−]?\d+\.\d+)(?: points?)? (\[[^\]]*\])")
+
+
+@pytest.mark.parametrize("section", PAGE.split("\n## "), ids=lambda section: section.splitlines()[0])
+def test_numbers_in_the_text_stand_in_the_tables_of_their_section(section):
+    """Or in the first table of the findings. A difference stands there with its interval."""
+    cells = " | ".join(cell for table in [LEADS, *tables(section)] for row in table for cell in row)
+    prose = " ".join(re.sub(r"^\|.*|§[\d.]+", "", section, flags=re.M).split())
+    shown = {(mean.lstrip("+"), interval) for mean, interval in DIFFERENCE.findall(cells)}
+    assert {(mean.lstrip("+"), interval) for mean, interval in DIFFERENCE.findall(prose)} <= shown
+    assert set(re.findall(r"\b\d+\.\d\b", DIFFERENCE.sub("", prose))) <= {*re.findall(r"\d+\.\d", cells), *AS_PRINTED}
 
 
 ON_REAL_DATA = " on real data"
