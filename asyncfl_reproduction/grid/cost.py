@@ -269,11 +269,13 @@ def client_updates(config: Config) -> float:
     """Return the number of updates that the server receives in a run; recorded speeds are per update received, too.
 
     Jobs that are called off or in flight at the end do not count. Few of them are trained: at most an eighth of the
-    received ones in our cells, and usually a hundredth. If a virtual time ends the run, its first :data:`WINDOW`
-    updates are simulated on its own clock, with clients of equal size, and their number is extrapolated.
+    received ones in our cells, and usually a hundredth. If a virtual time ends the run, or rounds end with a buffer
+    that is not full, the first :data:`WINDOW` updates are simulated on the run's own clock, with clients of equal size,
+    and the number is extrapolated.
     """
     rounds = math.inf if config.rounds is None else config.rounds
-    if config.horizon is None:
+    fills = config.scheduling != "rounds" or config.concurrency % config.buffer_size == 0
+    if config.horizon is None and fills:
         return float(rounds * config.buffer_size)
     begun = config.model_copy(update={"rounds": int(min(math.ceil(WINDOW / config.buffer_size), rounds))})
     parts = [range(100)] * config.clients
@@ -282,4 +284,4 @@ def client_updates(config: Config) -> float:
     versions = simulation.algorithm.version
     if versions < begun.rounds or begun.rounds == rounds:
         return float(simulation.received)
-    return simulation.received * min(rounds / versions, config.horizon / simulation.clock)
+    return simulation.received * min(rounds / versions, (config.horizon or math.inf) / simulation.clock)

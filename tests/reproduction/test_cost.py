@@ -45,7 +45,7 @@ def test_client_updates_are_those_of_the_clock(settings):
     simulation = Run(config).simulation
     outcome = Outcome(simulation.algorithm.x * 0, num_samples=10, train_loss=1.0, train_accuracy=0.5)
     simulation.run(lambda jobs: [outcome] * len(jobs))
-    assert client_updates(config) == pytest.approx(simulation.received, rel=0.1 if config.horizon else 0)
+    assert client_updates(config) == pytest.approx(simulation.received, rel=0.1)
 
 
 @pytest.fixture
