@@ -250,14 +250,10 @@ def _report(options: argparse.Namespace) -> int:
     with needs("grid", "the report"):
         from papermill.exceptions import PapermillExecutionError
 
-    from asyncfl_reproduction.grid.cells import expand_grid
-    from asyncfl_reproduction.places import tier_file
     from asyncfl_reproduction.report.notebook import make_report
 
-    file = tier_file(options.tier)
-    expand_grid(file)  # says what is wrong with it in one line
     try:
-        page = make_report(file, options.runs, kept=options.results)
+        page = make_report(options.tier, options.runs, kept=options.results)
     except PapermillExecutionError as error:
         raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]

@@ -46,7 +46,7 @@ from asyncfl_reproduction.home import NOTEBOOKS
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
 PRELOADED = (
-    *("pandas", "sklearn.datasets", "asyncfl_lite.plots", "asyncfl_reproduction.grid.run"),
+    *("pandas", "asyncfl_lite.plots", "asyncfl_reproduction.grid.run"),
     "torch.fx.experimental.symbolic_shapes",  # imported by torch at the first gradient, which takes half a second
 )
 """Modules that a cell's kernel has already imported when it starts."""
