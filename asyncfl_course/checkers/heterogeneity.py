@@ -54,7 +54,7 @@ def shards(answer: Any) -> str:
         labels = np.random.default_rng(count).integers(0, kinds, count)
         called = f"shards of {count} labels for {clients} clients"
         parts = [np.asarray(part) for part in call(answer, labels, clients, np.random.default_rng(0))]
-        expect(len(parts) == clients, f"{called}: {len(parts)} parts come back, expected {clients}.")
+        expect(len(parts) == clients, f"{called}: the number of parts is {len(parts)}, expected {clients}.")
         given = np.sort(np.concatenate(parts))
         expect(
             np.array_equal(given, np.arange(count)),
