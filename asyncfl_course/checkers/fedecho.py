@@ -24,7 +24,7 @@ def say(answer: Any) -> str:
         expect(isinstance(given, dict), f"say({reports}) gives {shown(given)}, not a dictionary from client to weight.")
         heard = set(reports)
         expect(
-            set(given) == heard, f"say({reports}) gives {shown(given)}. Each client in {reports} is in the store once."
+            set(given) == heard, f"say({reports}) gives {shown(given)}. Each client that reported is in the store once."
         )
         for client in sorted(heard):
             because = "a new report replaces the client's old one"

@@ -69,8 +69,9 @@ def changed_orders(answer: int) -> str:
     in_form(0 <= guess <= 20, asked)
     if guess != 0:
         raise Wrong(
-            f"Your answer is {guess:g}, expected 0. A long job takes 10 to 20 units under the mild law and 50 to 80 under "
-            "the large one, and the fifteenth report arrives after 7 to 10 units, so no long job has reported by then.",
+            f"Your answer is {guess:g}, expected 0. A long job takes 10 to 20 units under the mild law and 50 to 80 "
+            "under the large one. The fifteenth report arrives after 7 to 10 units, so no long job has reported by "
+            "then.",
             f"Your answer {guess:g} is too large. How long does the shortest of the long jobs take under each law, and "
             "after how many units does the fifteenth report arrive?",
         )

@@ -98,9 +98,8 @@ def student_loss(answer: Callable) -> str:
 @exercise("13.5", "Guess: which start is best?")
 def best_start(answer: str) -> str:
     """Check a guess about which of the four recorded starts is best."""
-    said = word(
-        answer, STARTS, f"Your answer {shown(answer)} is none of the four starts: {', '.join(map(repr, STARTS))}."
-    )
+    asked = f"Your answer {shown(answer)} is none of the four starts: {', '.join(map(repr, STARTS))}."
+    said = word(answer, STARTS, asked)
     if said != "labels only":
         low = f"Your answer {said!r} is not highest on any of the three recorded seeds."
         raise Wrong(
