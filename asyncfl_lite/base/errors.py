@@ -84,7 +84,7 @@ def shown(value: object) -> str:
 
 def how_many(count: int, noun: str) -> str:
     """Return a count with its noun, such as "1 cell" or "2,000 cells"."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def reason(error: BaseException) -> str:
