@@ -184,7 +184,7 @@ def test_versions_that_are_mixed_within_a_cell_or_differ_from_now_are_told(exper
     report = run_grid(cells, recorded)
     assert report.versions == {mixed: 1, here: 1} and len(report.skipped) == 2
     assert _said(report) == 0
-    told = "  1 complete cells were computed, at least in part, under other versions: "
+    told = "  complete, at least in part under other versions: 1 cell, "
     assert capsys.readouterr().out.splitlines()[1:] == [told + mixed, told + here]
     assert [tidy._row("a", result)["torch"] for result in cells[0].load(recorded)] == [now["torch"], "9.0"]
     result = replace(cells[0].load(recorded)[0], continued_under=[{**now, "torch": "9.9"}])
@@ -197,7 +197,7 @@ def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorde
     _, echo = expand_grid(experiments / "smoke.yaml")
     assert echo.load(recorded) == []
     assert load_result(echo.folder(recorded) / "seed-0").outdated == {"algorithm": (1, 2)}
-    assert str(estimate([echo], recorded)).startswith("1 cells: 0 complete, 1 to run (1 stale)")
+    assert str(estimate([echo], recorded)).startswith("1 cell: 0 complete, 1 to run (1 stale)")
     record_without_a_kernel(echo, recorded)
     assert states(experiments, recorded) == ["complete", "complete"]
     assert json.loads((echo.folder(recorded) / "result.json").read_text())["meaning"]["algorithm"] == 2
