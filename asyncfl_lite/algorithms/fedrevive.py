@@ -235,6 +235,10 @@ class FedRevive(MultiTeacher):
     )
     state_parts = ("proxies", "pool", "synthesiser")
     weight_decay = 1e-5
+    t_gen: ClassVar[int] = 10
+    """T_gen, the number of updates between two syntheses (Table 6); the authors' code synthesises at every update."""
+    synth_batch_size: ClassVar[int] = 64
+    """Number of inputs that one synthesis adds to the pool (Table 6)."""
 
     class Settings(MultiTeacher.Settings):
         """Options of FedRevive; defaults are those of Tables 4 and 6 for CIFAR-10 and of the authors' code."""
@@ -243,12 +247,8 @@ class FedRevive(MultiTeacher):
         """Class proportions of clients: the paper's proxies from probes, or the true ones (its Appendix B ablation)."""
         t_probe: float = Field(0.8, gt=0)
         """Temperature of a probe's softmax."""
-        t_gen: int = Field(10, ge=1)
-        """Number of updates between two syntheses; the authors' code synthesises at every update."""
         k_synth: int = Field(2, ge=1)
         """K_synth, the number of gradient steps of one synthesis (§2.2, Table 6)."""
-        synth_batch_size: int = Field(64, ge=2)
-        """Number of inputs that one synthesis adds to the pool (Table 6)."""
         generator_lr: float = Field(3e-3, ge=0)
         """Adam's learning rate on the generator, or on soft prompts, within a synthesis (Table 6, CIFAR-10)."""
         latent_lr: float = Field(1e-3, ge=0)
@@ -335,7 +335,7 @@ class FedRevive(MultiTeacher):
 
     def renew_pool(self) -> None:
         """Synthesise a batch at every ``t_gen``-th update and add it to the pool."""
-        if self.frozen or self.version % self.settings.t_gen:
+        if self.frozen or self.version % self.t_gen:
             return
         chosen, context, teachers = self.settings, self.context, self.teachers
         labels = self._labels().to(self.x.device)
@@ -359,7 +359,7 @@ class FedRevive(MultiTeacher):
             self.pool.add(made, labels)
 
     def _labels(self) -> Tensor:
-        return torch.from_numpy(self.context.rng.choice(self.spec.num_classes, size=self.settings.synth_batch_size))
+        return torch.from_numpy(self.context.rng.choice(self.spec.num_classes, size=self.synth_batch_size))
 
     # Step 4: the revived update, after the warm-up of the authors' code
 

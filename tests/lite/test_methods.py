@@ -76,7 +76,7 @@ SWITCHES = {
     "fedac": {"correction": "per_step"},
     "fedavgm": {"fedavgm_beta": 0.9},
     "fedecho": {"teacher_avg": "logits", "distill_opt": "adam", "distill_unit": "epochs", "distill_q": 5},
-    "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated", "t_gen": 10},
+    "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated"},
     "kuiper": {"kuiper_norm": "renorm", "t0": None, "acc": "received"},
     "fedadt": {"tau_kd": 1},
 }  # fmt: skip

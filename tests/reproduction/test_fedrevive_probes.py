@@ -16,6 +16,7 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.measure import fedrevive as probes
 
+pytestmark = pytest.mark.usefixtures("quick_syntheses")
 GRID = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "fedrevive.yaml"
 
 
@@ -38,7 +39,7 @@ def test_worked_divergence():
 
 def small(**settings) -> Config:
     """Thirty updates, twenty of them with distillation."""
-    chosen = {**probes.SMOKE["settings"], "freeze_rounds": 2, "synthesis_only_rounds": 10, "t_gen": 2, **settings}
+    chosen = {**probes.SMOKE["settings"], "freeze_rounds": 2, "synthesis_only_rounds": 10, **settings}
     return Config(
         **{**probes.SMOKE, "clients": 20, "concurrency": 5, "horizon": None, "rounds": 30, "settings": chosen}
     )
