@@ -216,12 +216,6 @@ class FedRevive(MultiTeacher):
 
     Attributes:
         synthesiser: the generator or the soft prompts, with their meta-learning.
-
-    >>> from asyncfl_lite import Config, run
-    >>> early = {"freeze_rounds": 1, "synthesis_only_rounds": 2, "k_kd": 1}
-    >>> result = run(Config(task="digits", algorithm="fedrevive", rounds=4, settings=early))
-    >>> result.summary["versions"], result.summary["client_updates"]
-    (4, 4)
     """
 
     about = About(
@@ -378,11 +372,6 @@ class DDFedRevive(MultiTeacher):
 
     Half of every update comes from its client, and half from distillation of the latest 8 client models on data that no
     client has.
-
-    >>> from asyncfl_lite import Config, run
-    >>> result = run(Config(task="digits", algorithm="dd_fedrevive", rounds=3, settings={"k_kd": 1}))
-    >>> result.summary["versions"], result.summary["client_updates"]
-    (3, 3)
     """
 
     about = About(
