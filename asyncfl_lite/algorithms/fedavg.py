@@ -43,8 +43,7 @@ class FedAvg(FedBuff):
 
 @ALGORITHMS.register("fedprox")
 class FedProx(FedAvg):
-    """FedAvg whose clients add μ/2 ‖w - x_t‖² to their loss (Li et al. 2020, Alg. 2).
-    """
+    """FedAvg whose clients add μ/2 ‖w - x_t‖² to their loss (Li et al. 2020, Alg. 2)."""
 
     about = About(
         title="FedProx",

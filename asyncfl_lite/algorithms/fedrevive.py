@@ -26,7 +26,6 @@ from asyncfl_lite.algorithms.losses import multi_teacher_loss
 from asyncfl_lite.algorithms.pool import ClassProxies, Pool, probe_inputs, probed_proportions
 from asyncfl_lite.algorithms.synthesis import (
     GeneratedInputs,
-    InputMaker,
     SoftPrompts,
     Synthesis,
     Synthesiser,
@@ -53,14 +52,7 @@ SNIPPETS = 1000
 
 
 class Teacher(NamedTuple):
-    """One of the latest client models, used as a teacher.
-
-    Attributes:
-        client: the client that trained it.
-        x: ``(d,)`` parameters.
-        buffers: ``(b,)`` running statistics, or None.
-        features: ``(2, F)`` feature statistics φ̄ on the client's data, or None.
-    """
+    """One of the latest client models, with the ``(2, F)`` feature statistics φ̄ of its client's data, if used."""
 
     client: int
     x: Tensor
@@ -276,11 +268,6 @@ class FedRevive(MultiTeacher):
         return frozenset(name for name, needed in wanted.items() if needed)
 
     @property
-    def warming_up(self) -> bool:
-        """Whether nothing is distilled yet, because the version is at most ``synthesis_only_rounds``."""
-        return self.version <= self.settings.synthesis_only_rounds
-
-    @property
     def frozen(self) -> bool:
         """Whether nothing is synthesised yet, because the version is below ``freeze_rounds``."""
         return self.version < self.settings.freeze_rounds
@@ -293,7 +280,7 @@ class FedRevive(MultiTeacher):
         )
         return ClassProxies(self.spec.num_classes, T_EST if chosen.proxy == "estimated" else 1), Pool(POOL_SIZE)
 
-    def _maker(self) -> InputMaker:
+    def _maker(self) -> GeneratedInputs | SoftPrompts:
         chosen, context, seed = self.settings, self.context, int(self.context.rng.integers(2**31))
         if self.spec.vocabulary is None:
             return GeneratedInputs(self.spec, chosen.nz, chosen.ngf, seed, like=self.x)
@@ -301,11 +288,6 @@ class FedRevive(MultiTeacher):
         return SoftPrompts(self.spec, context.model, PROMPTS, seed, self.x, snippets)
 
     # Step 1: what a teacher's client is like
-
-    @property
-    def temperature(self) -> float:
-        """Temperature T of the softmax of teachers and student; 1 for every data set of Table 6."""
-        return 1.0
 
     def features_of(self, update: Update) -> Tensor | None:
         """Return the feature statistics that the client reported, or else its model's running statistics."""
@@ -332,7 +314,8 @@ class FedRevive(MultiTeacher):
         if self.frozen or self.version % self.t_gen:
             return
         chosen, context, teachers = self.settings, self.context, self.teachers
-        labels = self._labels().to(self.x.device)
+        drawn = context.rng.choice(self.spec.num_classes, size=self.synth_batch_size)
+        labels = torch.from_numpy(drawn).to(self.x.device)
         late = self.synthesiser.syntheses + 1 >= chosen.adversarial_from
         made = context.compute(
             Synthesis(
@@ -352,14 +335,11 @@ class FedRevive(MultiTeacher):
         if made is not None:
             self.pool.add(made, labels)
 
-    def _labels(self) -> Tensor:
-        return torch.from_numpy(self.context.rng.choice(self.spec.num_classes, size=self.synth_batch_size))
-
     # Step 4: the revived update, after the warm-up of the authors' code
 
     def distilled_update(self) -> Tensor | None:
-        """Return the distilled update Δ^KD; None during the warm-up."""
-        return None if self.warming_up else super().distilled_update()
+        """Return the distilled update Δ^KD; None up to the version ``synthesis_only_rounds``."""
+        return super().distilled_update() if self.version > self.settings.synthesis_only_rounds else None
 
     def weight_of(self, update: Update) -> float:
         """Return the damping β of an update, or 0 while nothing is synthesised yet."""
