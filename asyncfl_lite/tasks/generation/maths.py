@@ -17,9 +17,9 @@ from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
 from asyncfl_lite.tasks.generation.base import (
     LanguageTokens,
     Problem,
-    checkpoint_tokens,
     generation_task,
     own_tokens,
+    tokens_of,
 )
 from asyncfl_lite.tasks.task import TASKS, Limited, Task, TaskSource
 from asyncfl_lite.tasks.text.base import TokenisedSource, fetched
@@ -215,7 +215,7 @@ class MathsSource(Limited, TokenisedSource):
         if self.tokenizer is None:
             tokens = own_tokens(self.name, mine, self.vocabulary)
         else:
-            tokens = checkpoint_tokens(self.tokenizer, self.download)
+            tokens = tokens_of(self.tokenizer, self.download)
         return generation_task(
             self.name,
             tokens,

@@ -358,7 +358,7 @@ def read_leaf(folder: Path) -> Written:
     for path in files:
         with reading(f"femnist: {path}", "a file of LEAF's"):
             content = json.loads(text_of(path))
-            for user in content["users"]:
+            for user, count in zip(content["users"], content["num_samples"], strict=True):
                 own = content["user_data"][user]
                 pixels = np.asarray(own["x"], dtype=np.float64).reshape(-1, 784)
                 scale = 255 if pixels.max(initial=0) <= 1 else 1  # older copies have whole numbers up to 255
@@ -366,12 +366,11 @@ def read_leaf(folder: Path) -> Written:
                     raise DataError(f"femnist: {path}: pixels of {user} must be 0 to 1, or 0 to 255")
                 images.append(np.rint(pixels * scale).astype(np.uint8))
                 labels.append(np.asarray(own["y"], dtype=np.int64))
-                if len(pixels) or len(labels[-1]):
-                    check_labels(f"femnist: {path}: {user}", labels[-1], len(pixels), len(NAMES))
-                writers.append(np.full(len(pixels), user))
-            counts = [len(one) for one in labels[len(labels) - len(content["users"]) :]]
-            if counts != list(content["num_samples"]):
-                raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
+                if len(pixels) != count:
+                    raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
+                if count:
+                    check_labels(f"femnist: {path}: {user}", labels[-1], count, len(NAMES))
+                writers.append(np.full(count, user))
     if not sum(map(len, images)):
         raise DataError(f"femnist: {folder} must have samples in LEAF's *.json, has none")
     return np.concatenate(images), np.concatenate(labels), np.concatenate(writers)
