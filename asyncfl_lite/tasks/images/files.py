@@ -245,7 +245,7 @@ CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
 
 
 class TorchvisionImages(ImageFiles):
-    """Abstract base of tasks whose files torchvision reads."""
+    """Abstract base of tasks whose files torchvision reads; those of MNIST and Fashion-MNIST may be gzipped."""
 
     reader: ClassVar[str]
     """Name of torchvision's class."""
@@ -262,10 +262,7 @@ class TorchvisionImages(ImageFiles):
 
 @TASKS.register("mnist")
 class MNIST(TorchvisionImages):
-    """MNIST: 28×28 grey digits (60,000 training, 10,000 test).
-
-    torchvision reads the files, gzipped or not.
-    """
+    """MNIST: 28×28 grey digits (60,000 training, 10,000 test)."""
 
     title: ClassVar[str] = "MNIST"
     reader = "MNIST"
@@ -280,10 +277,7 @@ class MNIST(TorchvisionImages):
 
 @TASKS.register("fashion_mnist")
 class FashionMNIST(TorchvisionImages):
-    """Fashion-MNIST: 28×28 grey images of clothes (60,000 training, 10,000 test).
-
-    torchvision reads the files, gzipped or not.
-    """
+    """Fashion-MNIST: 28×28 grey images of clothes (60,000 training, 10,000 test)."""
 
     title: ClassVar[str] = "Fashion-MNIST"
     reader = "FashionMNIST"
@@ -297,10 +291,7 @@ class FashionMNIST(TorchvisionImages):
 
 @TASKS.register("cifar10")
 class CIFAR10(TorchvisionImages):
-    """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test).
-
-    torchvision reads the files.
-    """
+    """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test)."""
 
     title: ClassVar[str] = "CIFAR-10"
     reader = "CIFAR10"
@@ -311,10 +302,7 @@ class CIFAR10(TorchvisionImages):
 
 @TASKS.register("cifar100")
 class CIFAR100(TorchvisionImages):
-    """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test).
-
-    torchvision reads the files.
-    """
+    """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test)."""
 
     title: ClassVar[str] = "CIFAR-100"
     reader = "CIFAR100"
@@ -325,10 +313,7 @@ class CIFAR100(TorchvisionImages):
 
 @TASKS.register("stl10")
 class STL10(TorchvisionImages):
-    """STL-10: 96×96 colour images scaled to 32×32, in 10 classes (5,000 training, 8,000 test).
-
-    torchvision reads the files.
-    """
+    """STL-10: 96×96 colour images scaled to 32×32, in 10 classes (5,000 training, 8,000 test)."""
 
     title: ClassVar[str] = "STL-10"
     reader = "STL10"
