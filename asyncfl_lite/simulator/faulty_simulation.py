@@ -12,10 +12,10 @@ which it leaves. If fewer clients are present than are wanted, slots stay unfill
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,12 @@ MOST_LOST_IN_A_ROW = 10_000
 """Smallest number of consecutive lost or damaged jobs that ends a run without a horizon; more if losses are likely."""
 
 
+@dataclass(eq=False, repr=False)
 class FaultySimulation(Simulation):
     """A :class:`~asyncfl_lite.simulator.simulation.Simulation` in which clients can fail.
 
-    Args:
-        parts, seed, options: the arguments of :class:`~asyncfl_lite.simulator.simulation.Simulation`.
-        faults: the failures of clients, and the time after which the server gives up on a job.
-
     Attributes:
+        faults: the failures of clients, and the time after which the server gives up on a job.
         presence: the clients that are present; None if all clients are always present.
         unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         awaited: clients that get the current model as soon as they come back.
@@ -59,21 +57,21 @@ class FaultySimulation(Simulation):
         SimulationError: also when no client is in flight and none comes back, or too many jobs are lost in a row.
     """
 
-    def __init__(self, *parts: Any, faults: Faults, seed: int = 0, **options: Any) -> None:
-        super().__init__(*parts, seed=seed, **options)
-        clients = self.idle.as_list()
-        self.faults = faults
-        self.presence: Presence | None = None
-        if faults.comes_and_goes:
-            self.presence = Presence(faults, clients, seed)
+    faults: Faults = field(kw_only=True)
+    unfilled: int = field(default=0, init=False)
+    awaited: set[int] = field(default_factory=set, init=False)
+    copies: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
+    lost_in_a_row: int = field(default=0, init=False)
+    presence: Presence | None = field(default=None, init=False)
+
+    def __post_init__(self, clients: Sequence[int], seed: int, num_samples: Mapping[int, int] | None) -> None:
+        super().__post_init__(clients, seed, num_samples)
+        if self.faults.comes_and_goes:
+            self.presence = Presence(self.faults, clients, seed)
             self.idle = PresentClients(clients, self.idle.highest, self.presence)
-        self.unfilled = 0
-        self.awaited: set[int] = set()
-        self.time_out = math.inf if faults.time_out is None else faults.time_out
-        self.fates = Fates(faults, self.delays, seed)
-        self.copies: list[tuple[float, int, Job]] = []
+        self.time_out = math.inf if self.faults.time_out is None else self.faults.time_out
+        self.fates = Fates(self.faults, self.delays, seed)
         self.last_arrived = array("q", [-1]) * (self.idle.highest + 1)
-        self.lost_in_a_row = 0
 
     @property
     def busy(self) -> int:
@@ -338,18 +336,18 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
     if outcome.delta is None:  # in a simulation without training
         return outcome
     if damage == "length":
-        return dataclasses.replace(outcome, delta=outcome.delta[:-1])
+        return replace(outcome, delta=outcome.delta[:-1])
     delta = outcome.delta.clone()
     delta[0] = torch.nan if damage == "nan" else torch.inf
-    return dataclasses.replace(outcome, delta=delta)
+    return replace(outcome, delta=delta)
 
 
 def second_copy(job: Job, later: float) -> Job:
     """Return a copy of a trained job that arrives ``later``, without tensors, since the server never reads it."""
     trained: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
     sent: dict[str, Any] = dict.fromkeys(("start", "start_buffers", "control", "correction", "midway"))
-    outcome = dataclasses.replace(job.done, **trained)
-    return dataclasses.replace(job, finish_time=job.finish_time + later, outcome=outcome, **sent)
+    outcome = replace(job.done, **trained)
+    return replace(job, finish_time=job.finish_time + later, outcome=outcome, **sent)
 
 
 Spells = list[tuple[float, float]]

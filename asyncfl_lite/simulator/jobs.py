@@ -246,11 +246,6 @@ class Job:
     """Job fields that are dataclasses, with their classes."""
 
     @property
-    def share(self) -> float:
-        """Fraction of the job's minibatch steps that the client completes."""
-        return 1.0 if self.fate is None else self.fate.share
-
-    @property
     def sent(self) -> Tensor:
         """The ``(d,)`` parameters that the client was sent; an error in a simulation without training."""
         if self.start is None:

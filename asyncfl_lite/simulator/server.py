@@ -134,14 +134,6 @@ MOST_ACCEPTED = 100
 """Number of updates that every server may accept without making a version; see :func:`most_accepted`."""
 
 
-def impossible_duration(delays: object, client: int, duration: object) -> SimulationError:
-    """Return the error for a delay law that draws an impossible duration."""
-    return SimulationError(
-        f"delay: {type(delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
-        f"for client {client}"
-    )
-
-
 def most_accepted(scheduling: Scheduling) -> int:
     """Return how many updates a server may accept before it must make a new version."""
     return max(MOST_ACCEPTED, 20 * max(scheduling.most_in_flight, scheduling.buffer_size))
