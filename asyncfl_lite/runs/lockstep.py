@@ -171,7 +171,7 @@ def run_many(
     found = [load_complete(folder, config, task) for folder, config in pairs]
     with ExitStack() as stack:
         begun = [
-            stack.enter_context(run_at(folder, config, task, force=force, **callbacks).alone())
+            stack.enter_context(run_at(folder, config, task, force=force, **callbacks))
             for (folder, config), result in zip(pairs, found, strict=True)
             if result is None
         ]
@@ -214,7 +214,7 @@ def finish_together(
         watch,
     ):
         for run in runs:
-            stack.enter_context(run.alone())
+            stack.enter_context(run)
         courses = [_Course(run) for run in runs]
         for course in courses:
             course.advance()
@@ -279,9 +279,9 @@ def finish_in_turn(
     results: list[Result] = []
     while len(results) < len(begin):
         with ExitStack() as stack:
-            runs = [stack.enter_context(begin[len(results)]().alone())]
+            runs = [stack.enter_context(begin[len(results)]())]
             if runs[0].trainer.cohort:
-                runs += [stack.enter_context(make().alone()) for make in begin[len(results) + 1 :]]
+                runs += [stack.enter_context(make()) for make in begin[len(results) + 1 :]]
             results += finish_together(runs, ended, progress=progress)
     return results
 
