@@ -266,7 +266,8 @@ class Job:
         """
         outcome, took = self.done, self.finish_time - self.dispatched_at
         delta: Any = outcome.delta  # None on a clock without training, where no method reads it
-        start, buffers, correction = map(_copied, (self.start, self.start_buffers, self.correction))
+        shared = self.start, self.start_buffers, self.correction
+        start, buffers, correction = (None if part is None else part.clone() for part in shared)
         report = {name: getattr(outcome, name) for name in REPORT_FIELDS}
         return Update(self.client, delta, self.start_version, start, buffers, correction, took, staleness, **report)
 
@@ -286,10 +287,6 @@ class Job:
             f"Job(client {self.client}, dispatched at {self.dispatched_at:g} from version {self.start_version}, "
             f"arrives at {self.finish_time:g})"
         )
-
-
-def _copied(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.clone()
 
 
 def _fields(record: Any) -> dict[str, Any]:

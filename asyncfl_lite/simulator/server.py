@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
@@ -58,6 +59,7 @@ class Server(Protocol):
         """Return the model that a client merges during its job, and its mixing weight; None if it merges none."""
 
 
+@dataclass(eq=False)
 class Published:
     """Copies of a server's model, running statistics and control variate, for clients.
 
@@ -65,11 +67,11 @@ class Published:
     clients that are sent the same version share one copy.
     """
 
-    def __init__(self, server: Server) -> None:
-        self.server, self._version = server, -1
-        self._x: Tensor | None = None
-        self._buffers: Tensor | None = None
-        self._control: tuple[Tensor, int, Tensor] | None = None
+    server: Server
+    _version: int = -1
+    _x: Tensor | None = None
+    _buffers: Tensor | None = None
+    _control: tuple[Tensor, int, Tensor] | None = None
 
     def current(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Return copies of the server's model, statistics and control variate as they are now."""

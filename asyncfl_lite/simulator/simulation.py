@@ -151,6 +151,7 @@ class Simulation:
     def __post_init__(self, clients: Sequence[int], seed: int, num_samples: Mapping[int, int] | None) -> None:
         self.rounds = math.inf if self.rounds is None else self.rounds
         self.horizon = math.inf if self.horizon is None else self.horizon
+        self.observers = list(self.observers)
         if self.rounds == self.horizon == math.inf:
             raise SimulationError("rounds, horizon: a simulation needs one of them to end")
         if len(clients) < self.scheduling.concurrency:
