@@ -35,7 +35,7 @@ from asyncfl_lite.runs.assembly import (
     start_method,
     trainer_for,
 )
-from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
+from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun, call, check_callback
 from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
 from asyncfl_lite.runs.store import (
@@ -221,8 +221,11 @@ class Run:
         on_version: OnVersion | None = None,
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
-        none = on_version is None and on_evaluate is None
-        self.callbacks = None if none else Callbacks(on_version, on_evaluate)
+        self.on_version, self.on_evaluate = on_version, on_evaluate
+        if on_version is not None:
+            check_callback("on_version", on_version, "run")
+        if on_evaluate is not None:
+            check_callback("on_evaluate", on_evaluate, "run", "row")
         config = as_config(config, model)
         if not isinstance(task, Task | None):
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
@@ -334,7 +337,9 @@ class Run:
     def may_draw(self) -> bool:
         """Whether to look if users' own code draws from global random numbers; callbacks may do so."""
         classes = (registry.get(getattr(self.config, kind)) for kind, registry in registries().items())
-        return self.callbacks is None and not (self.own_task is None and all(map(is_ours, classes)))
+        if self.on_version is not None or self.on_evaluate is not None:
+            return False
+        return self.own_task is not None or not all(map(is_ours, classes))
 
     def stop(self, why: StopRun) -> None:
         """Record that a callback has stopped the run."""
@@ -369,8 +374,8 @@ class Run:
             self._record()
         if every is not None and version % every == 0:
             self.save()
-        if self.callbacks is not None:
-            self.callbacks.made_version(self)
+        if self.on_version is not None:
+            call(self.on_version, self)
 
     def _made_none(self, simulation: Simulation) -> None:
         """Tell the display, if there is one or jobs are refused or lost, that a job ended without making a version."""
@@ -389,8 +394,8 @@ class Run:
             **self.evaluate(),
         }
         self._rows.append(MappingProxyType(row))
-        if self.callbacks is not None:
-            self.callbacks.evaluated(self, row)
+        if self.on_evaluate is not None:
+            call(self.on_evaluate, self, dict(row))
 
     def result(self, seconds: float, cpu_seconds: float) -> Result:
         """Make the result of a run that has ended, given the wall-clock and processor seconds that it took."""

@@ -23,25 +23,22 @@ class Server(Protocol):
     A method needs ``correction_for`` only if it sends control variates, and ``midway_model`` only if ``midway`` is set.
 
     Attributes:
-        x: ``(d,)`` the current global model.
-        buffers: ``(b,)`` its running statistics, or None.
         version: how many versions have been made.
-        midway: fraction of a job (0 to 1) after which its client merges the newest model; None if it never does.
     """
 
     version: int
 
     @property
     def x(self) -> Tensor | None:
-        """The current global model."""
+        """The ``(d,)`` current global model."""
 
     @property
     def buffers(self) -> Tensor | None:
-        """The running statistics of the current global model."""
+        """The ``(b,)`` running statistics of the current global model, or None."""
 
     @property
     def midway(self) -> float | None:
-        """Fraction of a job after which its client merges the newest model; None if it never does."""
+        """Fraction of a job (0 to 1) after which its client merges the newest model; None if it never does."""
 
     def receive(self, update: Update) -> Receipt:
         """Accept one client's update, or refuse it."""
