@@ -30,7 +30,7 @@ from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.models.compute import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config, as_config
-from asyncfl_lite.runs.progress import Progress, Shown, Stops, check_shown, saved_when_interrupted
+from asyncfl_lite.runs.progress import Progress, Shown, Stops, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_lite.simulator.jobs import Job, Outcome
@@ -154,7 +154,6 @@ def run_many(
     """
     if isinstance(configs, Config | Mapping | str) or not isinstance(configs, Iterable):
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
-    check_shown(progress)
     made = [as_config(config) for config in configs]
     if model is not None and made:
         own = as_config(made[0], model).model_settings  # one copy for all

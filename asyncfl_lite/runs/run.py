@@ -119,10 +119,6 @@ def run(
     >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
     [[14, 6, 3], [37, 2, 7]]
     """
-    if progress is not False:
-        from asyncfl_lite.runs.progress import check_shown
-
-        check_shown(progress)
     started = Run(config, task, checkpoint, weights, model, on_version=on_version, on_evaluate=on_evaluate)
     return started.finish(lambda _: started.remove_checkpoints(), progress=progress)
 
