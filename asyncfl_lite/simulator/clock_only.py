@@ -106,7 +106,7 @@ class ClockOnly(Simulation):
         else:
             return
         counter, held, idle, position = self.algorithm, self.held, *self.idle.arrays
-        counts, jobs_of, arrivals, before = held.counts, self.jobs_of, self._arrivals, type(self.scheduling) is BEFORE
+        jobs_of, arrivals, before = self.jobs_of, self._arrivals, type(self.scheduling) is BEFORE
         delays, random, delay_stream = self.delays, self.choice_stream.random, self.delay_stream
         rounds, horizon, server_time, buffer_size = self.rounds, self.horizon, self.server_time, counter.buffer_size
         told = None if outcomes is None else [(o.num_samples, o.train_loss, o.train_accuracy) for o in outcomes]
@@ -120,10 +120,10 @@ class ClockOnly(Simulation):
                 trained = number
             if finish > clock:
                 clock = finish
-            if counts[start_version] == 1:  # HeldVersions.remove
-                del counts[start_version]
+            if held[start_version] == 1:  # _free
+                del held[start_version]
             else:
-                counts[start_version] -= 1
+                held[start_version] -= 1
             staleness, sent, sent_at = version - start_version, version, clock
             filled += 1  # VersionCounter.receive
             if filled == buffer_size:
@@ -152,12 +152,12 @@ class ClockOnly(Simulation):
             jobs_of[client] = nth + 1
             heapreplace(heap, (sent_at + duration, number, client, nth, sent, sent_at, duration))
             number += 1
-            if sent in counts:  # HeldVersions.add
-                counts[sent] += 1
+            if sent in held:  # dispatch
+                held[sent] += 1
             else:
-                counts[sent] = 1
-                if len(counts) > held.most:
-                    held.most = len(counts)
+                held[sent] = 1
+                if len(held) > self.most_versions_in_flight:
+                    self.most_versions_in_flight = len(held)
         self.clock = max(clock, horizon) if horizon < inf and version < rounds else clock
         self.sequence_no, self.received, self.accepted_in_a_row = number, received, filled
         counter.version, counter.filled, self.observed_version = version, filled, version

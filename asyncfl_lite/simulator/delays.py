@@ -391,8 +391,6 @@ class FadasLaw(DelayLaw):
     number of long clients: 63.7% are short, 28.5% medium and 7.9% long. The FADAS authors' code does not name the unit.
     """
 
-    unit = "time units"
-
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Draw each client's category."""
         index = log_dirichlet(np.tile([3.0, 2.0, 1.0], (len(num_samples), 1)), rng).argmax(axis=1).astype(np.int8)

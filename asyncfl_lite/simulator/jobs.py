@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -291,29 +290,6 @@ class Job:
 
 def _fields(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
-
-
-class HeldVersions:
-    """The number of clients in flight that train from each version.
-
-    Attributes:
-        most: largest number of distinct versions that clients held at one time.
-    """
-
-    def __init__(self, versions: Iterable[int] = (), most: int = 0) -> None:
-        self.counts = Counter(versions)
-        self.most = max(most, len(self.counts))
-
-    def add(self, version: int) -> None:
-        """Add one to the number of clients that train from ``version``."""
-        self.counts[version] += 1
-        self.most = max(self.most, len(self.counts))
-
-    def remove(self, version: int) -> None:
-        """Subtract one from the number of clients that train from ``version``."""
-        self.counts[version] -= 1
-        if not self.counts[version]:
-            del self.counts[version]
 
 
 class Rows(Sequence[T]):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from heapq import heappop, heappush
@@ -23,7 +24,7 @@ import numpy as np
 from asyncfl_lite.base.errors import DivergedError, SimulationError, shown
 from asyncfl_lite.base.registry import is_ours
 from asyncfl_lite.base.streams import no_global_draws, stream
-from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, HeldVersions, Job, Outcome, Receipt, Rows
+from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, Job, Outcome, Receipt, Rows
 from asyncfl_lite.simulator.scheduling import IdleClients, Scheduling, Selection, Uniform
 from asyncfl_lite.simulator.server import (
     MOST_ACCEPTED,
@@ -101,7 +102,8 @@ class Simulation:
             arrives or, if it is lost, at which the server gives up on it.
         untrained: the jobs that can be trained now.
         midway: ``(time, sequence_no, job)`` of every job that gets a newer model at that time, the earliest first.
-        held: the versions that clients hold.
+        held: version -> how many clients in flight train from it.
+        most_versions_in_flight: largest number of different versions from which clients trained at the same time.
         accepted_in_a_row: how many updates the server has accepted since it made a version.
         ended: ``(client, dispatched_at, start_version, ended_at, why)`` of every job that ended without arriving.
 
@@ -144,7 +146,8 @@ class Simulation:
     heap: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
     untrained: list[Job] = field(default_factory=list, init=False)
     midway: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
-    held: HeldVersions = field(default_factory=HeldVersions, init=False)
+    held: Counter[int] = field(default_factory=Counter, init=False)
+    most_versions_in_flight: int = field(default=0, init=False)
     ended: list[tuple[int, float, int, float, str]] = field(default_factory=list, init=False)
     _arrivals: list[Arrival] = field(default_factory=list, init=False)
 
@@ -185,11 +188,6 @@ class Simulation:
     def jobs(self) -> list[Job]:
         """The jobs in flight, in the order of their dispatch."""
         return sorted((job for _, _, job in self.heap), key=lambda job: job.sequence_no)
-
-    @property
-    def most_versions_in_flight(self) -> int:
-        """Largest number of different versions from which clients trained at the same time."""
-        return self.held.most
 
     # The course of a run ------------------------------------------------------------------------------------
 
@@ -270,8 +268,7 @@ class Simulation:
             raise SimulationError(f"client {client} reported without one dispatch before it")
         if job.finish_time > self.clock:
             self.clock = job.finish_time
-        self.idle.add(client)
-        self.held.remove(version)
+        self._free(job)
         latest, staleness = self.algorithm.version, self.algorithm.version - version
         self.scheduling.before_receive(self, client)
         made_version, refused = self.deliver(job, staleness)
@@ -347,7 +344,8 @@ class Simulation:
         job = Job(clock + duration, self.sequence_no, client, before, version, clock, *sent, duration=duration)
         self.sequence_no += 1
         self.jobs_of[client] += 1
-        self.held.add(version)
+        self.held[version] += 1
+        self.most_versions_in_flight = max(self.most_versions_in_flight, len(self.held))
         self._send(job)
         if len(self.heap) > self.scheduling.most_in_flight:
             raise SimulationError(
@@ -377,8 +375,14 @@ class Simulation:
 
     def _end(self, job: Job, why: str) -> None:
         self.ended.append((job.client, job.dispatched_at, job.start_version, self.clock, why))
+        self._free(job)
+
+    def _free(self, job: Job) -> None:
+        """Make the client of a job that has ended idle again, so that it holds no version any more."""
         self.idle.add(job.client)
-        self.held.remove(job.start_version)
+        self.held[job.start_version] -= 1
+        if not self.held[job.start_version]:
+            del self.held[job.start_version]
 
     # Saving -------------------------------------------------------------------------------------------------
 
@@ -401,7 +405,7 @@ class Simulation:
             "untrained": [job.sequence_no for job in self.untrained],
             "midway": [(time, number) for time, number, _ in self.midway],
             "idle": self.idle.as_list(),
-            "most_versions": self.held.most,
+            "most_versions": self.most_versions_in_flight,
             "ended": list(self.ended),
             "arrivals": [tuple(arrival) for arrival in self._arrivals],
             "choice_stream": self.choice_stream.bit_generator.state,
@@ -423,7 +427,8 @@ class Simulation:
         by_number = {number: job for _, number, job in self.heap}
         self.untrained = [by_number[number] for number in state["untrained"]]
         self.midway = [(time, number, by_number[number]) for time, number in state["midway"]]
-        self.held = HeldVersions((job.start_version for job in self.jobs), state["most_versions"])
+        self.held = Counter(job.start_version for job in self.jobs)
+        self.most_versions_in_flight = state["most_versions"]
         self.idle = IdleClients(state["idle"], self.idle.highest)
         self.ended = [tuple(row) for row in state["ended"]]
         self._arrivals = [Arrival(*row) for row in state["arrivals"]]
