@@ -209,8 +209,7 @@ class FaultySimulation(Simulation):
         """Refuse the second copy of an update, which has arrived before."""
         self.clock = max(self.clock, job.finish_time)
         version = self.algorithm.version
-        if self.keep_arrivals or self.observers:
-            self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
+        self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
 
     def _check_progress(self, job: Job, refused: str) -> None:
         fate = job.fate

@@ -286,8 +286,7 @@ class Simulation:
         if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, client, made_version)
         self.received += 1
-        listed = self.keep_arrivals or self.observers
-        self._note(Arrival.of(job, staleness, self.algorithm.version, refused) if listed else None)
+        self._note(Arrival.of(job, staleness, self.algorithm.version, refused))
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Pass a trained job to the server, and to the selection if it learns; return the server's receipt."""
