@@ -15,6 +15,7 @@ from asyncfl_reproduction.measure import fedrevive as probes
 
 pytestmark = pytest.mark.usefixtures("quick_syntheses")
 
+
 def test_probes_run_the_smoke_tiers_cell_on_digits():
     cell = cells_of("fedrevive", "smoke")["fedrevive/table1/cifar10/fedrevive"]
     theirs, ours = cell.config.as_dict(), Config(**probes.SMOKE, task="digits").as_dict()
