@@ -20,6 +20,7 @@ import slow_tests
 import yaml
 
 from asyncfl_reproduction.places import tiers
+from conftest import tracked
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -156,9 +157,8 @@ def test_a_semicolon_hides_a_value_from_nbval_as_in_jupyter(source, run, monkeyp
 
 
 def test_no_file_names_a_machine_or_a_registry():
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split()
     host = re.compile(r"https?://[^\s\"')]*(?:pypi|npmjs|debian)|/work/\w|/home/\w+/|/root/")
-    for name in tracked:
+    for name in tracked():
         path = ROOT / name
         if name != "tests/test_project.py" and path.is_file() and path.suffix not in {".png"}:
             found = host.search(path.read_text(errors="replace"))

@@ -280,6 +280,15 @@ def test_accuracies_and_times_at_a_papers_own_size_are_what_was_recorded():
     ]
     assert {round(oort / kuiper, -1) for oort, kuiper in zip(*times, strict=True)} <= {160, 170}
     assert "165 times as long" in SAID and round(sum(times[0]) / sum(times[1])) == 165
+    curves = lessons.evidence("kuiper", "paper").curves
+    longer = {
+        name: pd.concat(curves[f"kuiper/jitter/fig5-mnist-clients1000/{name}"]).groupby("version")["accuracy"].mean()
+        for name in ("kuiper", "fedbuff-rate0.1", "fedbuff-rate0.03")
+    }
+    assert "KUIPER ends at 91 %" in SAID and f"{longer['kuiper'][400]:.0%}" == "91%"
+    assert "At 0.03 it ends at 94 %" in SAID and f"{longer['fedbuff-rate0.03'][400]:.0%}" == "94%"
+    assert "reaches 90 % by version 120, and diverges by version 200" in SAID
+    assert f"{longer['fedbuff-rate0.1'][120]:.0%}" == "90%" and longer["fedbuff-rate0.1"][200] < 0.2
 
 
 def test_no_number_of_the_findings_is_without_its_cells():
