@@ -24,7 +24,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from asyncfl_lite.base.devices import actual
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, how_many
 from asyncfl_lite.runs.assembly import load_task, make_simulation
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import run
@@ -93,7 +93,7 @@ class Estimate:
         waiting = len(self.states) - counts.get("complete", 0)
         again = ", ".join(f"{counts[state]} {state}" for state in ("stale", "changed") if state in counts)
         lines = [
-            f"{len(self.states)} cells: {counts.get('complete', 0)} complete, "
+            f"{how_many(len(self.states), 'cell')}: {counts.get('complete', 0)} complete, "
             f"{waiting} to run{f' ({again})' if again else ''}"
         ]
         papers = list(self.rows.groupby("paper", sort=False))
@@ -103,15 +103,16 @@ class Estimate:
             lines.append(f"estimated cost: {self._amount(self.rows)}, {self._speed()}")
         if self.unknown:
             name, reason = next(iter(self.unknown.items()))
-            lines.append(f"not estimated: {len(self.unknown)} cells, such as {name}: {reason}")
+            lines.append(f"not estimated: {how_many(len(self.unknown), 'cell')}, such as {name}: {reason}")
         return "\n".join(lines)
 
     def _amount(self, rows: pd.DataFrame) -> str:
         took = duration(rows["seconds"].sum() / self.workers)
-        return f"{rows['runs'].sum()} runs, {rows['updates'].sum():,.0f} client updates, about {took}"
+        updates = how_many(round(rows["updates"].sum()), "client update")
+        return f"{how_many(rows['runs'].sum(), 'run')}, {updates}, about {took}"
 
     def _speed(self) -> str:
-        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        workers = how_many(self.workers, "worker")
         return f"with {workers} (speed of {self.rows['recorded'].sum()} cells as recorded, else measured now)"
 
 

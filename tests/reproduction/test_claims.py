@@ -288,10 +288,7 @@ def test_discoveries_are_corrected_within_their_column():
         for name, pair in {"X-1": "ab", "X-2": "cd", "X-3": "dc", "X-4": "ax"}.items()
     ]
     table = table_of_discoveries(check_all(m, claims)).set_index("claim")
-    assert table["verdict"].tolist() == [HOLDS, OPEN, OPEN] and table["survives"].tolist() == [
-        True,
-        *[False] * 2,
-    ]
+    assert table["verdict"].tolist() == [HOLDS, OPEN, OPEN] and table["survives"].tolist() == [True, *[False] * 2]
     assert table.loc["X-1", "q"] == pytest.approx(3 * table.loc["X-1", "p"])
 
 

@@ -204,7 +204,7 @@ def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, 
     assert {cell.waits_for for cell in cells} == {"small/fedbuff-tuned"} and len(cells) == 2
     assert run_grid(cells, tmp_path / "runs") == Report()
     assert main(["grid", str(chosen_ones)]) == 0
-    line = "2 cells wait for searches that were not run, such as small/fedbuff-tuned; run asyncfl-lite tune"
+    line = "waiting for searches that were not run: 2 cells, such as small/fedbuff-tuned; run asyncfl-lite tune"
     assert line in capsys.readouterr().out
 
 
