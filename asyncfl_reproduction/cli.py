@@ -46,6 +46,12 @@ def add_commands(commands: Any) -> None:
         default=1,
         help=f"number of worker processes, each with one torch thread: 1 to {MOST_WORKERS}",
     )
+    grid.add_argument(
+        "--minutes-per-cell",
+        type=float,
+        metavar="MINUTES",
+        help="stop a cell that trains for longer; it counts as failed, and the same command continues it",
+    )
     grid.add_argument("--runs", type=folder, default="runs", help="folder of results")
     grid.add_argument(
         "--record",
@@ -186,7 +192,10 @@ def _grid(options: argparse.Namespace) -> int:
 
     finished = None if options.record is None else keep
     with ends_when_interrupted():
-        report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler, finished=finished)
+        report = run_grid(
+            cells, options.runs, workers=options.workers, scheduler=options.scheduler,
+            minutes_per_cell=options.minutes_per_cell, finished=finished,
+        )  # fmt: skip
     return _said(report)
 
 
@@ -253,14 +262,10 @@ def _report(options: argparse.Namespace) -> int:
     with needs("grid", "the report"):
         from papermill.exceptions import PapermillExecutionError
 
-    from asyncfl_reproduction.grid.cells import expand_grid
-    from asyncfl_reproduction.places import tier_file
     from asyncfl_reproduction.report.notebook import make_report
 
-    file = tier_file(options.tier)
-    expand_grid(file)  # says what is wrong with it in one line
     try:
-        page = make_report(file, options.runs, kept=options.results)
+        page = make_report(options.tier, options.runs, kept=options.results)
     except PapermillExecutionError as error:
         raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]

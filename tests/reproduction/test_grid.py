@@ -21,7 +21,7 @@ from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.runs.results import load_result
 from asyncfl_lite.runs.store import read_record, versions
 from asyncfl_reproduction.cli import _said
-from asyncfl_reproduction.grid import tidy
+from asyncfl_reproduction.grid import kernels, tidy
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import estimate
 from asyncfl_reproduction.grid.interrupts import MESSAGE
@@ -108,6 +108,21 @@ def test_grid_runs_fails_resumes_and_skips(experiments, tmp_path):
     assert (report.done, report.skipped, report.failed) == (["toy/two/fedecho"], ["toy/one/fedbuff"], {})
     assert not (kept / "failed.ipynb").exists()
     assert run_grid(cells, runs, workers=1, notebook=TEMPLATE).skipped == [cell.name for cell in cells]
+
+
+def test_a_cell_that_trains_too_long_is_stopped_and_its_runs_are_saved(experiments, tmp_path, monkeypatch):
+    """With a real kernel, which trains for half an hour if nobody stops it."""
+    monkeypatch.setattr(kernels, "GRACE", 2.0)
+    change(experiments, ("cells", "toy/one/fedbuff", "settings", "rounds"), 1_000_000)
+    cells = expand_grid(experiments / "smoke.yaml", only="toy/one/*")
+    report = run_grid(cells, tmp_path / "runs", minutes_per_cell=0.03, notebook=TEMPLATE)
+    told = "stopped after 0.03 minutes; what it finished is kept, and the same command continues"
+    assert (report.done, report.failed) == ([], {"toy/one/fedbuff": told})
+    assert _said(report) == 1
+    left = {
+        path.relative_to(cells[0].folder(tmp_path / "runs")) for path in tmp_path.glob("runs/**/*") if path.is_file()
+    }
+    assert left == {Path("seed-0/checkpoint.pt"), Path("seed-1/checkpoint.pt")}
 
 
 def record_without_a_kernel(cell, runs):
