@@ -83,6 +83,17 @@ def own_cache(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="module")
+def quick_syntheses():
+    """FedRevive makes 16 inputs at every second update; the paper's 64 at every tenth take longer than a test may."""
+    from asyncfl_lite.algorithms import FedRevive
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FedRevive, "t_gen", 2)
+        patch.setattr(FedRevive, "synth_batch_size", 16)
+        yield patch
+
+
 @pytest.fixture
 def hears_ctrl_c():
     """Ctrl-C interrupts this process and those that it starts, even where tests were started with SIGINT ignored."""

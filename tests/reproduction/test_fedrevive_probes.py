@@ -13,6 +13,8 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
 from asyncfl_reproduction.measure import fedrevive as probes
 
+pytestmark = pytest.mark.usefixtures("quick_syntheses")
+
 
 def test_probes_run_the_smoke_tiers_cell_on_digits():
     cell = cells_of("fedrevive", "smoke")["fedrevive/table1/cifar10/fedrevive"]
@@ -31,7 +33,7 @@ def test_worked_divergence():
 
 def small(**settings) -> Config:
     """Thirty updates, twenty of them with distillation."""
-    chosen = {**probes.SMOKE["settings"], "freeze_rounds": 2, "synthesis_only_rounds": 10, "t_gen": 2, **settings}
+    chosen = {**probes.SMOKE["settings"], "freeze_rounds": 2, "synthesis_only_rounds": 10, **settings}
     return Config(
         **{**probes.SMOKE, "clients": 20, "concurrency": 5, "horizon": None, "rounds": 30, "settings": chosen}
     )
