@@ -351,7 +351,8 @@ def test_a_methods_page_ends_with_our_evidence_in_a_picture_and_a_sentence(opene
         sentence = next(part for part in said.split("\n") if row["setting"] in part)
         for lead, low, high in (row["plain"], row["tuned"]):
             where = "above" if lead > 0 else "below"
-            assert (f"{abs(lead):.1f} points {where}" if low * high > 0 else "we cannot distinguish") in sentence
+            assert (f"{abs(lead):.1f} points {where}" if low * high > 0 else "e cannot distinguish") in sentence
+        assert sentence.count("cannot distinguish") <= 1, "said once"
         assert f"both tuned {row['tuned'][0]:+.1f}".replace("-", "−") in read
         assert not row["paper"] or f"The paper reports {row['paper']}." in sentence
 

@@ -115,9 +115,7 @@ OF_A_FIGURE = {
     ("FedADT", "Fig. 1"): "another federation, which Fig. 1's cells ask for",
 }
 """Printed settings of one figure: not what a configuration takes by itself."""
-EXCEPTIONS = {
-    ("FedRevive", "femnist", "samples_per_client"): "FEMNIST is dealt out by writer",
-}
+EXCEPTIONS = {("FedRevive", "femnist", "samples_per_client"): "FEMNIST is dealt out by writer"}
 
 
 def rows() -> pd.DataFrame:
