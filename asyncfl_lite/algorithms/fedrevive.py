@@ -13,6 +13,7 @@ DD-FedRevive distils on real instead of synthetic data, as an upper bound for co
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -282,10 +283,9 @@ class FedRevive(MultiTeacher):
         context, seed = self.context, int(self.context.rng.integers(2**31))
         if self.spec.vocabulary is None:
             return GeneratedInputs(self.spec, self.settings.nz, self.settings.ngf, seed, like=self.x)
-        try:
+        snippets: Tensor | None = None  # random tokens, if the task has no texts for the server
+        with suppress(ConfigError):
             snippets = context.unlabelled("cross", SNIPPETS)
-        except ConfigError:  # the task has no texts for the server: random tokens
-            snippets = None
         return SoftPrompts(self.spec, context.model, PROMPTS, seed, self.x, snippets)
 
     # Step 1: what a teacher's client is like
