@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from asyncfl_lite import Config
-from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.algorithms.table import claimed, measured, method_table
+from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+from asyncfl_lite.algorithms.table import Stored, claimed, method_table
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.simulation import Simulation
@@ -30,6 +31,24 @@ def small(name: str, **more) -> Config:
         "eval_every": 1000,
     }
     return Config(algorithm=name, settings=FEW.get(name, {}), **{**base, **buffer, **more})
+
+
+def vectors(value, d: int, seen: set[tuple[int, int]]) -> int:
+    """How many ``(d,)`` vectors a saved state holds; two names of one tensor count once."""
+    if isinstance(value, torch.Tensor):
+        where = value.data_ptr(), value.numel()
+        counts = where not in seen and value.shape[-1:] == (d,)
+        seen.add(where)
+        return value.numel() // d if counts else 0
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return sum(vectors(part, d, seen) for part in parts)
+
+
+def measured(method: Algorithm) -> Stored:
+    """What a server stores now, without the state that clients would hold."""
+    state = {key: value for key, value in method.state().items() if key not in method.about.on_clients}
+    logits = sum(len(rows) for rows in state.pop("logits", {}).values())
+    return Stored(vectors(state, len(method.x), set()), logits)
 
 
 @pytest.mark.parametrize("name", list(ALGORITHMS))
@@ -76,7 +95,7 @@ SWITCHES = {
     "fedac": {"correction": "per_step"},
     "fedavgm": {"fedavgm_beta": 0.9},
     "fedecho": {"teacher_avg": "logits", "distill_opt": "adam", "distill_unit": "epochs", "distill_q": 5},
-    "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated", "t_gen": 10},
+    "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated"},
     "kuiper": {"kuiper_norm": "renorm", "t0": None, "acc": "received"},
     "fedadt": {"tau_kd": 1},
 }  # fmt: skip
