@@ -62,7 +62,7 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
             if index in answers or EXERCISE in _tags(cell):
                 cell.outputs, cell.execution_count = [], None
             continue
-        before = book.cells[index - 1]  # an exercise's own cell; one without code is in the text that its solution is in
+        before = book.cells[index - 1]  # the exercise's cell, or else it is in the text that holds its solution
         target = before if EXERCISE in _tags(before) else cell
         link = f"[Solution](../{SOLVED}/{name}#cell-id={target.id})"
         cell.source = SOLUTION.sub(f"\n\n{link}\n\n", cell.source).strip()
