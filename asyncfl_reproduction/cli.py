@@ -297,7 +297,7 @@ def _results(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.parquet import write_csv
 
     count = write_csv(Path(options.results), Path(options.csv))
-    print(f"{count} tables written to {options.csv}")
+    print(f"{how_many(count, 'table')} written to {options.csv}")
     return 0
 
 

@@ -113,7 +113,9 @@ class Estimate:
 
     def _speed(self) -> str:
         workers = how_many(self.workers, "worker")
-        return f"with {workers} (speed of {self.rows['recorded'].sum()} cells as recorded, else measured now)"
+        return (
+            f"with {workers} (speed of {how_many(self.rows['recorded'].sum(), 'cell')} as recorded, else measured now)"
+        )
 
 
 def duration(seconds: float) -> str:

@@ -64,7 +64,7 @@ def enter(
     write_page(page, Outcome(newcomer, trial, found, quick, earlier_looks(page, entry)))
     for one in found:
         said = ", ".join(f"{verdict} {number}" for verdict, number in one.counts().items())
-        say(f"{one.place.name}, {one.place.column}: of {len(one.rows) - 1} methods {said or 'none'}")
+        say(f"{one.place.name}, {one.place.column}: of {how_many(len(one.rows) - 1, 'method')} {said or 'none'}")
     say(f"page: {page}")
     return page
 

@@ -119,18 +119,18 @@ def content(outcome: Outcome) -> dict[str, Any]:
 
 def _about(outcome: Outcome) -> str:
     place = outcome.found[0].place
-    where = f"{len({one.place.name for one in outcome.found})} places (a workload under a delay law)"
+    where = f"{count(len({one.place.name for one in outcome.found}), 'place')} (a workload under a delay law)"
     haste = " Entered with --quick, so only on the first workload, and only tuned." * outcome.quick
-    return f"{where}, {len(place.seeds)} seeds each, every run with {place.updates} client updates.{haste}"
+    return f"{where}, {count(len(place.seeds), 'seed')} each, every run with {place.updates} client updates.{haste}"
 
 
 def _lead(outcome: Outcome, column: str) -> str:
     """Describe how many comparisons in a column have each verdict."""
     rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
     return (
-        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons. After the "
-        f"same number of client updates: {_counted([row.verdict for row in rows])}. After the same virtual time, when "
-        f"the first of the two runs ends: {_counted([row.verdict_in_time for row in rows])}."
+        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {count(len(rows), 'comparison')}. "
+        f"After the same number of client updates: {_counted([row.verdict for row in rows])}. After the same virtual "
+        f"time, when the first of the two runs ends: {_counted([row.verdict_in_time for row in rows])}."
     )
 
 
@@ -212,7 +212,7 @@ def _place(outcome: Outcome, one: Standings) -> dict[str, Any]:
     return {
         "name": one.place.name,
         "said": f"Task {config.task}, delay law {config.delay}. "
-        + (f"Of {len(others)} methods: {title} is {counts}." if others else "No other method was run here."),
+        + (f"Of {count(len(others), 'method')}: {title} is {counts}." if others else "No other method was run here."),
         "scale": f"{scale:.2g}",
         "target": f"{TARGET_SHARE:.0%} of FedBuff's accuracy with the same seed, on average {one.target:.1%}" if known
         else "no target, as FedBuff was not run",
@@ -360,7 +360,7 @@ def _tried_said(outcome: Outcome) -> str:
 def _changes(outcome: Outcome) -> list[str]:
     left = [row for one in outcome.found for row in one.rows if row.verdict == OPEN]
     soon = [row.to_decide for row in left if row.to_decide]
-    seeds = f"More seeds: {len(left)} comparisons are open. "
+    seeds = f"More seeds: {count(len(left), 'comparison')} {'is' if len(left) == 1 else 'are'} open. "
     if soon:
         seeds += f"If means and deviations stayed the same, up to {max(soon)} seeds would decide {len(soon)} of them."
     lines = [

@@ -93,7 +93,8 @@ def in_words(recorded: Recorded, kept: pd.DataFrame, agreed: str = "") -> str:
     own = recorded.headlines[recorded.headlines["column"] == TUNED]
     there = kept.reindex(own["id"])
     parts = [_answer(where, found) for where, found in (("Recorded", there), ("This run", own))]
-    cells = f"{len(recorded.results)} of {len(recorded.cells)} cells were run."
+    done = len(recorded.results)
+    cells = f"{done} of {count(len(recorded.cells), 'cell')} {'was' if done == 1 else 'were'} run."
     return (
         f"**The papers' {len(own)} central comparisons. {' '.join(parts)} {agreed}**".replace(" **", "**")
         + f"\n\n{cells} With fewer seeds, more comparisons stay open."

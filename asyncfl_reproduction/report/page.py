@@ -59,7 +59,7 @@ def _about(table: pd.DataFrame) -> str:
     """Describe a table's numbers by their metrics and units, if there are at most three, and by the number of seeds."""
     metrics = table[["metric", "unit"]].drop_duplicates().agg(", ".join, axis=1)
     seeds = shown.usual_seeds(table)
-    spread = f" · ours: mean ± standard deviation over {seeds} seeds" if seeds else ""
+    spread = f" · ours: mean ± standard deviation over {count(int(seeds), 'seed')}" if seeds else ""
     return f" · {'; '.join(metrics)}" * (len(metrics) <= 3) + spread
 
 
@@ -120,9 +120,8 @@ class Page:
         cells, runs = len(self.recorded.cells), len(self.recorded.results)
         kept = len(self.recorded.from_kept)
         where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
-        said = (
-            f"**{runs} of {cells} cells recorded.**{where} {FOOTNOTE} The data and models, and what they stand in for:"
-        )
+        stand_in = "The data and models, and what they stand in for:"
+        said = f"**{runs} of {count(cells, 'cell')} recorded.**{where} {FOOTNOTE} {stand_in}"
         display(Markdown(said), listed(summary.stand_ins(self.recorded).replace({"cells": summary.TITLES})))
 
     def claims(self, paper: str) -> None:
@@ -275,7 +274,9 @@ class Page:
         """
         if folder:
             files = write_tables(self.recorded, folder, own=own)
-            display(Markdown(f"{len(files) // 3} tables as CSV, Markdown and LaTeX in `{Path(folder).name}/`."))
+            display(
+                Markdown(f"{count(len(files) // 3, 'table')} as CSV, Markdown and LaTeX in `{Path(folder).name}/`.")
+            )
 
 
 def _searches_shown(table: pd.DataFrame) -> Styler:

@@ -95,7 +95,7 @@ def usual_seeds(table: pd.DataFrame) -> str:
 
 def _number(text: str, seeds: str, usual: str, title: str) -> str:
     """Return a number as HTML, with an unusual number of seeds in brackets and its source as a tooltip."""
-    shown = escape(in_one_line(text) + (f" ({seeds} seeds)" if seeds not in ("", usual) else ""))
+    shown = escape(in_one_line(text) + (f" ({count(int(seeds), 'seed')})" if seeds not in ("", usual) else ""))
     return f'<span title="{escape(title)}">{shown}</span>' if title else shown
 
 

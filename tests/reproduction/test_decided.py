@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -36,6 +37,16 @@ def test_the_kept_verdicts_are_those_that_the_results_count():
     for paper, claims in CLAIMS.items():
         found = KEPT.loc[[claim.id for claim in claims], "verdict"].value_counts()
         assert [int(found.get(name, 0)) for name in VERDICTS] == shown[paper], "make docs"
+
+
+@pytest.mark.parametrize(
+    ("done", "cells", "said"),
+    [(1, 1, "1 of 1 cell was run"), (1, 25, "1 of 25 cells was run"), (0, 25, "0 of 25 cells were run")],
+)
+def test_a_single_cell_is_no_cells(done, cells, said):
+    headlines = pd.DataFrame(columns=["column", "id", "verdict", "seeds", "mean"])
+    recorded = SimpleNamespace(headlines=headlines, results=[0] * done, cells=[0] * cells)
+    assert said in decided.in_words(recorded, KEPT)
 
 
 @pytest.fixture
