@@ -161,11 +161,12 @@ def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Ax
 
 @lru_cache(maxsize=8)
 def _updates(law: str, concurrency: int) -> pd.DataFrame:
-    """Return 1,000 simulated updates that each make a version, with a tenth of the clients training at a time."""
-    clock = run_clock(
-        law, clients=10 * concurrency, concurrency=concurrency, buffer_size=1, scheduling="after_agg", versions=1000
-    )
-    return clock.updates
+    """Return 1,000 simulated updates that each make a version, with a tenth of the clients training at a time.
+
+    They come after the first jobs, which begin together and so are fresher than all later ones.
+    """
+    shape = {"clients": 10 * concurrency, "concurrency": concurrency, "buffer_size": 1, "scheduling": "after_agg"}
+    return run_clock(law, **shape, versions=1000 + 6 * concurrency).updates[6 * concurrency :]
 
 
 def explore_schedules() -> Explorer:

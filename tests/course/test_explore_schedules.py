@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncfl_course.explore import schedule_figure, staleness_weight
+from asyncfl_course.explore import schedule_figure, schedules, staleness_weight
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.mixing import poly
@@ -57,3 +57,8 @@ def test_the_figure_draws_the_weights_of_these_updates():
     assert sum(bar.get_height() for bar in histogram.patches) == 10
     assert not version.axison  # FedADT is not among the methods
     assert len({line.get_color() for line in thin}) == 3
+
+
+def test_what_is_drawn_has_the_mean_staleness_of_a_long_run():
+    """One below the number in flight, as lesson 10 says above the explorer; the first jobs alone would lower it."""
+    assert schedules._updates("fedrevive", 100)["staleness"].mean() == pytest.approx(99, abs=2)
