@@ -118,14 +118,7 @@ def test_fedadt_distils_a_client_s_model_by_its_own_statistics_from_the_server_s
     torch.testing.assert_close(method.buffers, (1 - weight) * SERVERS + weight * CLIENTS, **exactly)
 
 
-MAKES = {
-    "t_gen": 1,
-    "freeze_rounds": 0,
-    "synth_batch_size": 6,
-    "nz": 2,
-    "ngf": 2,
-    "k_synth": 1,
-}
+MAKES = {"t_gen": 1, "freeze_rounds": 0, "synth_batch_size": 6, "nz": 2, "ngf": 2, "k_synth": 1}
 
 
 def synthesis(**settings) -> tuple[Synthesis, object]:

@@ -116,8 +116,7 @@ def test_depths_of_the_named_resnets(depth):
 
 
 @pytest.mark.parametrize(
-    ("assistants", "depths"),
-    [(0, [34, 18]), (1, [34, 26, 18]), (2, [34, 28, 24, 18]), (3, [34, 30, 26, 22, 18])],
+    ("assistants", "depths"), [(0, [34, 18]), (1, [34, 26, 18]), (2, [34, 28, 24, 18]), (3, [34, 30, 26, 22, 18])]
 )
 def test_chains_of_the_papers_table_3(assistants, depths):
     chain = TeacherChain(teaching_assistants=assistants).chain(ResNet(width=4, blocks=(2, 2, 2, 2), norm="batch"))
@@ -201,17 +200,9 @@ def test_the_last_layer_can_start_anew():
 
 @pytest.mark.parametrize(
     "switch",
-    [
-        {"fraction": 0.2},
-        {"teachers": [{"hidden": [80]}, {"hidden": [70]}]},
-        {"teaching_assistants": 0},
-        {"teaching_assistants": 2},
-        {"epochs": 3},
-        {"batch_size": 50},
-        {"class_weight": 0.1},
-        {"reinitialise_last": True},
-    ],
-)
+    [{"fraction": 0.2}, {"teachers": [{"hidden": [80]}, {"hidden": [70]}]}, {"teaching_assistants": 0}, {"epochs": 3},
+     {"teaching_assistants": 2}, {"batch_size": 50}, {"class_weight": 0.1}, {"reinitialise_last": True}],
+)  # fmt: skip
 def test_every_switch_switches(switch):
     def start(**settings):
         return Run(Config(**SMALL, initial="teacher_chain", initial_settings={"epochs": 2, **settings})).algorithm.x
