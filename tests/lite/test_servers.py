@@ -1,4 +1,4 @@
-"""Servers without data: numbers worked out by hand, methods that are others, refusals, and running statistics."""
+"""Servers without data: numbers worked out by hand, methods that are others, refusals, statistics, what clients report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import FADAS, FedAC, FedASMU, ServerContext, make_algorithm
 from asyncfl_lite.algorithms.mixing import hinge, poly
-from conftest import started, update, vector
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.run import Run
+from conftest import update, vector
 
 
 def served(name, x0=(1.0, 0.0), version=0, **chosen):
@@ -244,7 +246,7 @@ def test_fedasmus_clients_merge_half_way_in_a_real_run(monkeypatch):
      ((1, 2, 3), 0, "wrong shape (3,), expected (2,)"), ((1, 2), 1, "start version 1 is not one of 0 to 0")],
 )  # fmt: skip
 def test_unsound_updates_are_refused_and_counted(delta, version, reason):
-    method = started("fedbuff", buffer_size=2)
+    method = served("fedbuff", buffer_size=2)
     assert not method.receive(update(delta, version, client=3))
     assert not method.receive(update((1, 1))) and method.receive(update((1, 1)))
     assert torch.equal(method.x, vector(2, 1)) and method.version == 1
@@ -307,3 +309,139 @@ def test_fedfas_variances_stay_positive_and_an_update_may_bring_none():
     method, seen = fedfa(((0, 1), (2, 2)), (None, None))
     assert seen[-1] == (2, 2) and len(method.buffer_entries) == len(method.entries) == 2
     assert fedfa(((0, 1), (0, 4)), method=method)[1] == [(0, 4)]  # the first one has left
+
+
+# which accuracy weighs an update of KUIPER's
+
+
+BURSTS = {"clients": 8, "buffer_size": 4, "rounds": 6, "local_steps": 4, "eval_every": 6, "client_lr": 0.1}
+
+
+def test_which_accuracy():
+    method = served("kuiper", acc="post_eval")
+    assert method.client_reports == {"trained_accuracy"}
+    method.receive(update((1, 0), 0, start=vector(0, 0), received_accuracy=0.9, trained_accuracy=0.0))
+    torch.testing.assert_close(method.x, vector(1, 0))
+    with pytest.raises(ConfigError, match="^trained_accuracy: KUIPER weighs updates by it; client 0 sent none$"):
+        method.receive(update((1, 0), 0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "version", "report", "factor"),
+    [({}, 0, "received_accuracy", 0.75), ({"acc": "last_epoch"}, 0, None, 0.5), ({"t0": 0}, 0, None, 1.0),
+     ({"acc": "post_eval"}, 0, "trained_accuracy", 0.0),
+     *[({"t0": 3}, version, "received_accuracy", factor) for version, factor in enumerate((0.75, 0.75, 1.0, 1.0))]],
+)  # fmt: skip
+def test_the_readings_of_training_accuracy_and_of_t0(settings, version, report, factor):
+    """By default that of the model that was received; only what counts is asked of clients."""
+    method = served("kuiper", version=version, **settings)  # making aggregation t = version + 1
+    sent = update((0, 0), received_accuracy=0.25, train_accuracy=0.5, trained_accuracy=1.0)
+    assert method.accuracy_factor(sent) == factor
+    assert method.client_reports == (frozenset({report}) if report else frozenset())
+
+
+def test_the_reward_with_clients_of_one_group_of_classes_each():
+    """Fig. 9(a): with clients of few classes the trained models are perfect at home, the received one is not."""
+    factors = {"received": [], "post_eval": []}
+    for acc, found in factors.items():
+        own = {"partition": "noniid_bias", "partition_settings": {"bias": 1.0}, "settings": {"acc": acc}}
+        run = Run(Config(algorithm="kuiper", **own, **BURSTS))
+        original = run.algorithm.accuracy_factor
+        run.algorithm.accuracy_factor = lambda sent, f=original, found=found: found.append(f(sent)) or found[-1]
+        run.finish()
+    assert len(factors["received"]) >= 24
+    assert np.mean(factors["post_eval"]) < 0.2 < 0.5 < np.mean(factors["received"])
+
+
+# control variates
+
+
+def test_worked_control_variate():
+    """From (1, 0) to (1.6, .4) in two steps of .5, no controls before: Ĉ = (-.6, -.4)."""
+    method = served("fedac")
+    method.receive(update((0.6, 0.4), client=3, num_steps=2, correction=vector(0, 0)))
+    torch.testing.assert_close(method.controls[3], vector(-0.6, -0.4), rtol=1e-7, atol=0)
+    torch.testing.assert_close(method.control, vector(-0.6, -0.4), rtol=1e-7, atol=0)
+    torch.testing.assert_close(method.correction_for(3, method.control_sent()), vector(0, 0))
+    torch.testing.assert_close(method.correction_for(0, method.control_sent()), vector(-0.6, -0.4))
+
+
+def test_a_client_that_repeats_its_gradient_keeps_its_control():
+    """What it bore as correction is taken out again: the same gradients give the same Ĉ."""
+    method = served("fedac")
+    gradient, num_steps = vector(1.0, -2.0), 3
+    for version in range(4):
+        correction = method.correction_for(1, method.control_sent())
+        delta = -0.5 * num_steps * (gradient + correction)
+        method.receive(update(delta.tolist(), version, client=1, num_steps=num_steps, correction=correction))
+        torch.testing.assert_close(method.controls[1], gradient)
+
+
+def test_a_reported_mean_gradient_is_what_plain_sgd_says_by_its_delta():
+    told, reckoned = served("fedac"), served("fedac")
+    correction, mean_gradient = vector(0.2, -0.1), vector(1.0, -2.0)
+    sent = update((-0.5 * 3 * mean_gradient).tolist(), client=1, num_steps=3, correction=correction)
+    reckoned.receive(sent)
+    told.receive(dataclasses.replace(sent, delta=vector(9, 9), mean_gradient=mean_gradient))
+    torch.testing.assert_close(told.controls[1], reckoned.controls[1], rtol=1e-12, atol=0)
+    torch.testing.assert_close(told.controls[1], mean_gradient - correction, rtol=1e-12, atol=0)
+
+
+@given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=5))
+def test_weights_are_floored_and_make_a_convex_mean(deltas):
+    method = served("fedac", buffer_size=len(deltas), correction="off", beta1=0.0)
+    method.new_version(vector(1.5, 0.5))
+    agreements = [method.agreement(update(delta, 0)) for delta in deltas]
+    assert all(0.1 <= value <= 1 + 1e-9 for value in agreements)
+    for delta in deltas:
+        method.receive(update(delta, 0))
+    lowest, highest = vector(*np.min(deltas, 0)), vector(*np.max(deltas, 0))
+    assert (method.mean >= lowest - 1e-9).all() and (method.mean <= highest + 1e-9).all()
+
+
+SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 5, "local_steps": 3, "eval_every": 5, "client_lr": 0.1, "server_lr": 0.01}  # fmt: skip
+
+
+def test_the_servers_control_is_the_sum_of_the_clients():
+    """C grows by Σ w_i dC_i; with one entry a version that is the sum of all C_i."""
+    run = Run(Config(algorithm="fedac", **{**SMALL, "buffer_size": 1, "rounds": 12}))
+    run.finish()
+    method = run.algorithm
+    assert len(method.controls) >= 4 and method.control.abs().max() > 0
+    torch.testing.assert_close(method.control, sum(method.controls.values()), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam", "adamw"])
+@pytest.mark.parametrize("cohort", ["on", "off"])
+def test_a_control_variate_is_as_long_as_a_gradient_whatever_the_optimiser(optimiser, cohort):
+    """Adam's steps are normalised: taken for gradients, they would be some 20 times as long."""
+    config = Config(algorithm="fedac", vectorize=cohort, **{**SMALL, "client_optimizer": optimiser, "client_lr": 0.002})
+    run = Run(config)
+    model, data = run.trainer.model, run.trainer.data
+    run.finish()
+    lengths = []
+    for client, control in run.algorithm.controls.items():
+        places = torch.from_numpy(data.parts[client])
+        inputs, targets = data.inputs[places], data.targets[places]
+        _, gradient = model.gradient(run.algorithm.x, inputs, lambda outputs, y=targets: data.losses(outputs, y).mean())
+        lengths.append(float(control.norm() / gradient.norm()))
+    assert 0.05 < np.median(lengths) < 2
+
+
+@pytest.mark.parametrize("how", ["before_agg", "after_agg"])
+def test_a_client_that_is_dispatched_on_its_own_report_goes_by_its_new_control(how, monkeypatch):
+    run = Run(Config(algorithm="fedac", scheduling=how, selection="same_client", **SMALL))
+    method, simulation, checked = run.algorithm, run.simulation, []
+    jobs_to_train = simulation._next_jobs
+
+    def look():
+        jobs = jobs_to_train()
+        for job in jobs:
+            own = method.controls.get(job.client, torch.zeros_like(method.x))
+            assert torch.equal(job.correction, job.control - own)
+            checked.append(bool(own.any()))
+        return jobs
+
+    monkeypatch.setattr(simulation, "_next_jobs", look)
+    run.finish()
+    assert sum(checked) >= 5  # clients came back, each with what its last report had left it
