@@ -1,8 +1,9 @@
-"""Compare FLGo 0.4.4 with this package: the server's step, whole runs, the clock, and the cost of an update.
+"""Compare this package with FLGo 0.4.4: the server's step, whole runs, the clock, the cost of an update; and with JAX.
 
-FLGo goes into a folder of its own, so that nothing of this package depends on it::
+Both go into a folder of their own, so that nothing of this package depends on them::
 
     pip install --no-deps --target build/peers flgo==0.4.4 prettytable==3.18.0 wcwidth==0.9.4
+    pip install --no-deps --target build/peers jax==0.10.2 jaxlib==0.10.2 ml_dtypes==0.6.0 opt_einsum==3.4.0
     PYTHONPATH=.:build/peers python benchmarks/peers.py
 
 It prints the tables of ``docs/peers.md``. In the *aligned* runs three things are handed to FLGo: our durations, our
@@ -13,6 +14,7 @@ the law of durations, and each simulator draws clients, durations and minibatche
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import statistics
 import sys
@@ -25,14 +27,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from bare import bare_loop, cpu_seconds
+from bare import bare_loop, cpu_seconds, medians
 from flgo_side import METHODS, UPDATES, M, Theirs, Trace, configuration, untied_seeds
 from scipy import stats
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from asyncfl_lite import Update, make_algorithm, run_many
+from asyncfl_lite import Config, Task, Update, make_algorithm, run_many
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Job
 
 
 def servers_step(theirs: Theirs, _: Any) -> None:
@@ -192,7 +195,80 @@ def ticks(theirs: Theirs, seeds: dict[str, list[int]], runs: int = 2) -> None:
             print("|", " | ".join(row), f"| {statistics.mean(versions):.2f}, {max(versions)} | {size} |", flush=True)
 
 
-SECTIONS = {"step": servers_step, "aligned": aligned, "defaults": defaults, "stock": stock, "ticks": ticks}
+def jax_jobs(_: Any, __: Any, steps: int = 20, lr: float = 0.1) -> None:
+    """Train the same jobs as one ``vmap`` of a ``scan`` in JAX and as one cohort here; compare weights and times.
+
+    JAX has compiled, and is handed its minibatches; our time includes drawing them, and the clients' losses.
+    """
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    def outputs(layers: list[Any], parameters: list[Any], x: Any) -> Any:
+        left = iter(parameters)
+        for layer in layers:
+            match type(layer).__name__:
+                case "Conv2d":
+                    x = lax.conv(x, next(left), (1, 1), "SAME") + next(left)[:, None, None]
+                case "MaxPool2d":
+                    x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+                case "Flatten":
+                    x = x.reshape(len(x), -1)
+                case "Linear":
+                    x = x @ next(left).T + next(left)
+                case "ReLU":
+                    x = jax.nn.relu(x)
+        return x
+
+    print(f"\n| {steps} steps of jobs, JAX {jax.__version__} | JAX, ms | ours, ms | JAX / ours | weights apart, most |")
+    print("|---|---|---|---|---|")
+    draws = torch.Generator().manual_seed(0)
+    for what, jobs, model, shape, own in (
+        ("perceptron 64-32-10", 100, "mlp", (64,), {"hidden": (32,)}),
+        ("perceptron 64-200-10", 100, "mlp", (64,), {"hidden": (200,)}),
+        ("CNN 8-16, 16×16 pixels", 25, "cnn", (1, 16, 16), {}),
+    ):
+        count = 50 * jobs
+        samples = torch.randn(count, *shape, generator=draws), torch.randint(10, (count,), generator=draws)
+        config = Config(
+            model=model, model_settings=own, clients=jobs, concurrency=jobs, partition="iid", local_steps=steps,
+            local_epochs=None, batch_size=10, client_lr=lr, weight_decay=0.0,
+        )  # fmt: skip
+        run = Run(config, task=Task.from_tensors(*samples, *(part[:10] for part in samples)))
+        work = [Job(0.0, client, client, 0, 0, 0.0, run.algorithm.x) for client in range(jobs)]
+        plans = jnp.asarray(np.stack([run.trainer.plan(job).indices for job in work]))
+        x, y = (jnp.asarray(part.numpy()) for part in samples)
+        module = run.model.module
+        layers = [layer for layer in module.modules() if not list(layer.children())]
+        first = [jnp.asarray(parameter.detach().numpy()) for parameter in module.parameters()]
+
+        def loss(parameters: list[Any], indices: Any, layers: Any = layers, x: Any = x, y: Any = y) -> Any:
+            chances = jax.nn.log_softmax(outputs(layers, parameters, x[indices]))
+            return -jnp.take_along_axis(chances, y[indices][:, None], 1).mean()
+
+        def step(parameters: list[Any], indices: Any, loss: Any = loss) -> Any:
+            return [p - lr * g for p, g in zip(parameters, jax.grad(loss)(parameters, indices), strict=True)], None
+
+        trained = jax.jit(jax.vmap(lambda plan, step=step, first=first: lax.scan(step, first, plan)[0]))
+        theirs = np.concatenate([np.asarray(part).reshape(jobs, -1) for part in trained(plans)], 1)
+        mine = torch.stack([outcome.delta for outcome in run.trainer(work)]) + run.algorithm.x
+        (they, we), (ratio,), _ = medians(
+            lambda trained=trained, plans=plans: jax.block_until_ready(trained(plans)),
+            lambda run=run, work=work: run.trainer(work),
+        )
+        apart = np.abs(mine.numpy() - theirs).max()
+        print(f"| {jobs} of a {what} | {1e3 * they:.1f} | {1e3 * we:.1f} | {ratio:.2f} | {apart:.1e} |", flush=True)
+
+
+SECTIONS = {
+    "step": servers_step,
+    "aligned": aligned,
+    "defaults": defaults,
+    "stock": stock,
+    "ticks": ticks,
+    "jax": jax_jobs,
+}
 
 
 def main() -> None:
