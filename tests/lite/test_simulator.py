@@ -301,9 +301,11 @@ def test_half_way_models_are_those_of_that_time_and_jobs_train_after_it():
     assert [seen[0, number] for number in range(4)] == [(number, number) for number in range(4)]
 
 
-def dispatching(how) -> type[Continuous]:
+def dispatching(how) -> type:
     """A policy that does something else after a report."""
-    return type("Mine", (Continuous,), {"after_receive": lambda self, simulation, client, changed: how(simulation)})
+    return type(
+        "Mine", (type(Continuous(1)),), {"after_receive": lambda self, simulation, client, changed: how(simulation)}
+    )
 
 
 @pytest.mark.parametrize(

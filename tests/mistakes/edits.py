@@ -1,9 +1,12 @@
-"""Lessons 00 to 16: most mistakes are the lesson's solution with something replaced."""
+"""Lessons 00 to 17: most mistakes are the lesson's solution with something replaced."""
 
 EMPTY = "    if weight.sum() == 0:\n        return {}\n"
 EQUAL = '    if equal:\n        return "equivalent"\n'
 HOLM = "np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))"
 LEAD = "def lead(table, method, baseline, server_lr=None):\n"
+FILLED = "    zoo.fill(server, 1.0)\n    before"
+MOVED = "torch.allclose(server.x - before, torch.full_like(before, {}))"
+ONE = "    if not zoo.send(server, 1.0):\n        server.flush()\n"
 REPORTED = "        arrivals.append((now, client, version - start))\n"
 
 MISTAKES = {
@@ -281,4 +284,56 @@ MISTAKES = {
     ],
     "16.4": ["answer = {'A', 'B', 'C', 'D'}", "answer = {'B', 'C', 'D', 'E'}", "answer = {'B', 'C', 'D', 'F'}",
              "answer = {'B', 'C'}", "answer = {'C', 'D'}"],
+    "17.1": [
+        'first = {"A": "leftover", "B": "rate", "C": "short"}',
+        'first = {"A": "mean", "B": ..., "C": ...}',
+        'first = {"A": "sum", "B": ..., "C": ...}',  # no suspect
+        'first = {"A": "leftover"}',
+    ],
+    "17.2": [
+        (FILLED, "    before", "0.0", "1.0", "torch.allclose(server.x, before)", MOVED.format("server.server_lr")),  # one: blind
+        (f"{FILLED} = server.x\n", "    before = server.x\n    zoo.fill(server, 1.0)\n", "torch.allclose(server.x, before)",
+         MOVED.format(0.5)),  # one rate: false alarm
+        ("torch.allclose(server.x, before)", "bool(server.x.isfinite().all())"),
+        ("torch.allclose(server.x, before)", "server.filled == 0"),  # the counter is emptied
+        ("return torch.allclose(server.x, before)", "before[7]"),
+    ],
+    "17.3": [
+        ("server.server_lr", "0.5"),
+        (ONE, "    zoo.fill(server, 1.0)\n"),  # a full round: blind
+        (ONE, "    zoo.send(server, 1.0)\n", "server.server_lr", "0.0"),  # has not closed
+    ],
+    "17.4": [
+        'second = {"D": "exponent", "E": "base", "F": "moment"}',
+        'second = {"D": "sides", "E": "delta", "F": "moment"}',
+    ],
+    "17.5": [
+        ("staleness=server.version", "staleness=0", "first + 5.0", "server.x + 5.0"),  # before or after?
+        ("server.settings.queue_length + 1", "0", "staleness=server.version", "staleness=0"),  # fresh: blind
+    ],
+    "17.6": [
+        'third = {"G": "order", "H": "renewal", "I": "maximum"}',
+        'third = {"G": "client", "H": "whose", "I": "maximum"}',
+    ],
+    "17.7": [
+        (FILLED, "    before", "0.0", "1.0"),  # rises in both
+        # falls in both, but not below zero
+        (FILLED, "    before", "largest_square", "square", "    for", "    zoo.fill(server, 1.0)\n    for"),
+        (FILLED, "    before", "largest_square", "mean", "    for", "    zoo.fill(server, -1.0)\n    for"),
+    ],
+    "17.8": [
+        'fourth = {"J": "sign", "K": "random", "L": "saved"}',
+        'fourth = {"J": "own", "K": "order", "L": "saved"}',
+    ],
+    "17.9": [
+        ("first = server.x", "first = server.version", "torch.equal(server.x, first)", "server.version == first"),
+        ("(saved)\n    zoo.fill(server, 2.0)", "(saved)", "torch.equal(server.x, first)", "torch.equal(server.x, saved['x'])"),
+        ("(saved)\n    zoo.fill(server, 2.0)", "(saved)\n    zoo.fill(server, 1.0)"),
+    ],
+    "17.10": [
+        "def stands(server):\n    return True\n\n\nmine = {'B': stands, 'D': stands, 'G': stands}",
+        'mine = {"A": lambda server: True}',
+        "mine = [len, len, len]",
+        ('"D": share, "H": everybody', ""),  # one of three
+    ],
 }  # fmt: skip
