@@ -15,11 +15,15 @@ import html
 import importlib
 import pkgutil
 import re
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import asyncfl_lite
 from asyncfl_course import kept
 from asyncfl_course.plain import Found
 from asyncfl_lite.base.errors import AsyncFLError
@@ -113,6 +117,8 @@ class Attempt(NamedTuple):
 
 AGAIN = "and run this cell again."
 MORE = "Think again; after a second wrong answer you will be told more."
+INSTALLED = (sys.prefix, sys.base_prefix, str(Path(asyncfl_lite.__file__).parent), str(Path(__file__).parent))
+"""Folders of code that is not the reader's."""
 CODE = re.compile(r"`([^`]*)`")
 _ATTEMPTS: list[Attempt] = []
 _EXERCISES: dict[str, Exercise] = {}
@@ -194,7 +200,21 @@ def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
         told = _told(asked.id, wrong, first and not callable(answer))
         return Checked(asked, "wrong", told, guess=not isinstance(wrong, Malformed))
     except Exception as error:  # whatever the reader's own code raises, or its answer does in the checker
-        return Checked(asked, "wrong", f"Your code stops: {type(error).__name__}: {error}")
+        ran = _ran(error)
+        what = "Your code stops" if ran else f"The form of {_form(answer)} is not what the exercise asks for"
+        return Checked(asked, "wrong", f"{what}: {type(error).__name__}: {' '.join(str(error).split())}", guess=ran)
+
+
+def _ran(error: Exception) -> bool:
+    """Return whether an error comes from code of the reader's, and not from a checker that handles an answer."""
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return codes[-1].co_name == "call" or not all(code.co_filename.startswith(INSTALLED) for code in codes)
+
+
+def _form(answer: Any) -> str:
+    from asyncfl_course.expectations import shown
+
+    return "what your function returns" if callable(answer) else f"your answer {shown(answer)}"
 
 
 def _told(id: str, wrong: Wrong, first: bool) -> str:

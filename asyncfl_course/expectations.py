@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from asyncfl_course.exercises import Malformed, Wrong
 from asyncfl_course.plain import Found, numbers_of, plain
@@ -15,8 +17,10 @@ LONGEST = 90
 
 
 def shown(value: Any) -> str:
-    """Return a value in short form: tensors, arrays and series as nested lists; numbers with at most six digits."""
-    text = getattr(value, "__name__", None) or repr(_short(plain(value)))
+    """Return a value on a short line: tensors, arrays, series as nested lists, numbers with at most six digits."""
+    if isinstance(value, pd.DataFrame):
+        return f"a table of shape {value.shape}"
+    text = " ".join((getattr(value, "__name__", None) or repr(_short(plain(value)))).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
@@ -40,11 +44,11 @@ def several(answer: Any, count: int, asked: str) -> list[Any]:
 
 
 def number(answer: Any, asked: str) -> float:
-    """Return a number, or an array's only element, as a Python number; otherwise raise :class:`Wrong`."""
+    """Return a finite number, or an array's only element, as a Python number; otherwise raise :class:`Wrong`."""
     value = plain(answer)
     while isinstance(value, list | tuple) and len(value) == 1:
         value = plain(value[0])
-    in_form(isinstance(value, int | float) and not isinstance(value, bool), asked)
+    in_form(isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value), asked)
     return int(value) if value == value // 1 else float(value)
 
 
@@ -165,7 +169,7 @@ def _same_text(value: Any) -> Any:
 def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
     """Return the reader's value, or the result of the reader's function for these inputs, with a description of it."""
     if inputs is None:
-        return answer, f"Your answer {shown(answer)}"
+        return answer, f"Your answer is {shown(answer)}"
     given = call(answer, *inputs)
     return given, f"{_called(answer, inputs)} gives {shown(given)}"
 

@@ -35,7 +35,9 @@ def plain(value: Any) -> Any:
 
 
 def numbers_of(value: Any) -> np.ndarray:
-    """Return numbers of any kind and shape as an array of floats."""
+    """Return numbers of any kind and shape as an array of floats; None is no number."""
+    if value is None:
+        raise TypeError("None is no number")
     if isinstance(value, list | tuple):
         value = [numbers_of(one) for one in value]
     return np.asarray(plain(value), dtype=float)

@@ -19,6 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from asyncfl_course import kept
+from asyncfl_lite.base.errors import how_many
 
 LEARNER, SOLVED = "student", "solutions"
 TRACK = "_in_ten_minutes"
@@ -150,7 +151,7 @@ def main() -> int:
         print("student: no folder notebooks/ here; run this in the repository's folder", file=sys.stderr)
         return 2
     written, left = write(root)
-    print(f"{LEARNER}/: {len(written)} lessons to work in, {SOLVED}/: all of them solved.")
+    print(f"{LEARNER}/: {how_many(len(written), 'lesson')} to work in, {SOLVED}/: all of them solved.")
     if left:
         print(f"Left as you have them: {', '.join(left)}. Delete or rename one to get a fresh copy.")
     print(f"Begin with {LEARNER}/00_start_here.ipynb.")

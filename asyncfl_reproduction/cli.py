@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncfl_lite.base.errors import ConfigError, SimulationError, needs, shown, unknown_name
+from asyncfl_lite.base.errors import ConfigError, SimulationError, how_many, needs, shown, unknown_name
 from asyncfl_lite.cli import WithDefaults, file, folder, takes_own
 from asyncfl_reproduction.grid.interrupts import MESSAGE, ends_when_interrupted
 from asyncfl_reproduction.home import CELLS, kept_in
@@ -45,6 +45,12 @@ def add_commands(commands: Any) -> None:
         type=_workers,
         default=1,
         help=f"number of worker processes, each with one torch thread: 1 to {MOST_WORKERS}",
+    )
+    grid.add_argument(
+        "--minutes-per-cell",
+        type=float,
+        metavar="MINUTES",
+        help="stop a cell that trains for longer; it counts as failed, and the same command continues it",
     )
     grid.add_argument("--runs", type=folder, default="runs", help="folder of results")
     grid.add_argument(
@@ -175,7 +181,8 @@ def _grid(options: argparse.Namespace) -> int:
     own = getattr(options, "import")
     cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
     if waiting := [cell.waits_for for cell in cells if cell.waits_for is not None]:
-        print(f"{len(waiting)} cells wait for searches that were not run, such as {waiting[0]}; run asyncfl-lite tune")
+        told = f"{how_many(len(waiting), 'cell')}, such as {waiting[0]}"
+        print(f"waiting for searches that were not run: {told}; run asyncfl-lite tune")
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept=kept_in(), workers=workers)
     _allow(cost, options)
@@ -185,7 +192,10 @@ def _grid(options: argparse.Namespace) -> int:
 
     finished = None if options.record is None else keep
     with ends_when_interrupted():
-        report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler, finished=finished)
+        report = run_grid(
+            cells, options.runs, workers=options.workers, scheduler=options.scheduler,
+            minutes_per_cell=options.minutes_per_cell, finished=finished,
+        )  # fmt: skip
     return _said(report)
 
 
@@ -202,10 +212,12 @@ def _allow(cost: Estimate, options: argparse.Namespace) -> None:
 
 def _said(report: Report) -> int:
     """Print how a grid ended, and return the exit code."""
-    counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
+    counts = (
+        f"{how_many(len(report.done), 'cell')} done, {len(report.skipped)} complete before, {len(report.failed)} failed"
+    )
     print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
     for told, count in report.versions.items():
-        print(f"  {count} complete cells were computed, at least in part, under other versions: {told}")
+        print(f"  complete, at least in part under other versions: {how_many(count, 'cell')}, {told}")
     for name, where in sorted(report.elsewhere.items()):
         print(f"  elsewhere: {name}: {where}")
     for name, error in sorted(report.failed.items()):
@@ -250,14 +262,10 @@ def _report(options: argparse.Namespace) -> int:
     with needs("grid", "the report"):
         from papermill.exceptions import PapermillExecutionError
 
-    from asyncfl_reproduction.grid.cells import expand_grid
-    from asyncfl_reproduction.places import tier_file
     from asyncfl_reproduction.report.notebook import make_report
 
-    file = tier_file(options.tier)
-    expand_grid(file)  # says what is wrong with it in one line
     try:
-        page = make_report(file, options.runs, kept=options.results)
+        page = make_report(options.tier, options.runs, kept=options.results)
     except PapermillExecutionError as error:
         raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
@@ -281,7 +289,7 @@ def _record(options: argparse.Namespace) -> int:
     count = write_tidy(cells, options.runs, folder)
     if not count:
         raise ConfigError(f"runs: nothing of tier {options.tier!r} is recorded in {options.runs}")
-    print(f"{count} runs written to {folder}")
+    print(f"{how_many(count, 'run')} written to {folder}")
     return 0
 
 

@@ -155,8 +155,8 @@ def fedrevive(config: Config) -> Callable[[], None]:
 
     def synthesise(teachers: list, generator: nn.Module, student: nn.Module, weights: Tensor) -> tuple[Tensor, Tensor]:
         made = copy.deepcopy(generator)
-        labels = torch.randint(spec.num_classes, (chosen.synth_batch_size,))
-        noise = torch.randn(chosen.synth_batch_size, chosen.nz, requires_grad=True)
+        labels = torch.randint(spec.num_classes, (FedRevive.synth_batch_size,))
+        noise = torch.randn(FedRevive.synth_batch_size, chosen.nz, requires_grad=True)
         embeddings = torch.randn(spec.num_classes, chosen.nz, requires_grad=True)
         groups = [{"params": made.parameters()}, {"params": [noise, embeddings], "lr": chosen.latent_lr}]
         optimiser, best, lowest = torch.optim.Adam(groups, lr=chosen.generator_lr, betas=(0.5, 0.999)), None, math.inf
@@ -194,7 +194,7 @@ def fedrevive(config: Config) -> Callable[[], None]:
             teachers.append((client, module, found))
             shares = torch.stack([proxies[one] for one, *_ in teachers])
             x = versions[-1]
-            if number % chosen.t_gen == 0:
+            if number % FedRevive.t_gen == 0:
                 made, labels = synthesise(list(teachers), generator, script.loaded(x), shares / shares.sum(0))
                 pool, classes = (
                     torch.cat([pool, made])[-POOL_SIZE:],

@@ -1,6 +1,4 @@
-"""A notebook in JupyterLab, in a headless browser: for the browser test, and to look at a notebook as a reader sees it.
-
-    .venv/bin/python tests/browser.py notebooks/09_fedadt.ipynb shot.png --run --at "Exercises"
+"""A notebook in JupyterLab, in a headless browser.
 
 Playwright steers a browser that is there already. It is looked for in this order: what ASYNCFL_BROWSER names
 ("none": no browser), a Chromium or Chrome on the PATH, Chrome in macOS's applications, and what
@@ -10,7 +8,6 @@ configuration of its own: no setting of the user is read or changed, and the bro
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -19,7 +16,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -28,7 +24,7 @@ from pathlib import Path
 import nbformat
 import psutil
 from nbformat.sign import NotebookNotary
-from playwright.sync_api import Error, Locator, Page, sync_playwright
+from playwright.sync_api import Error, Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 NAMES = (
@@ -40,7 +36,6 @@ NAMES = (
     "microsoft-edge",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-SIZE = (1400, 1000)
 PATIENCE = 300.0
 """Seconds that a run of a notebook, or a start, may take on a busy machine; nothing waits longer than it must."""
 
@@ -139,7 +134,7 @@ def _end(server: psutil.Popen) -> None:
 
 
 @contextlib.contextmanager
-def browser_page(executable: str, size: tuple[int, int] = SIZE) -> Iterator[Page]:
+def browser_page(executable: str, size: tuple[int, int] = (1400, 1000)) -> Iterator[Page]:
     """Yield an empty page of a new headless browser with a new profile."""
     offline = ["--disable-quic", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
     with sync_playwright() as playwright:
@@ -172,24 +167,6 @@ def _wait_until(page: Page, condition: str) -> None:
     """Wait until a JavaScript condition on ``s``, the STATE, holds."""
     asked = f"(() => {{ const s = ({STATE})(); return s && ({condition}); }})()"
     page.wait_for_function(asked, polling=300, timeout=PATIENCE * 1000)
-
-
-def show_heading(page: Page, text: str) -> None:
-    """Scroll a heading, or whatever cell holds this text, to the top of the window."""
-    heading = page.locator(".jp-RenderedMarkdown :is(h1, h2, h3, h4)", has_text=text)
-    place: Locator = (heading if heading.count() else page.locator(".jp-Cell", has_text=text)).first
-    for _ in range(2):  # what comes into view is laid out only then, and may move the place
-        place.evaluate("place => place.scrollIntoView({block: 'start'})")
-        settle(page)
-
-
-def settle(page: Page) -> None:
-    """Wait until fonts and all pictures in the notebook are there, and two frames have been drawn."""
-    page.evaluate("""async () => {
-        await document.fonts.ready;
-        await Promise.allSettled([...document.querySelectorAll('.jp-Notebook img')].map(picture => picture.decode()));
-        await new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)));
-    }""")
 
 
 def serious(page: Page, rules: dict[str, dict] | None = None) -> dict[str, list[str]]:
@@ -234,35 +211,3 @@ def copied(folder: Path, home: Path) -> Path:
     for path in folder.glob("*.ipynb"):
         shutil.copy(path, target)
     return target
-
-
-def main() -> int:
-    """Save screenshots of a notebook in JupyterLab."""
-    parser = argparse.ArgumentParser(description="Save screenshots of a notebook in JupyterLab.")
-    parser.add_argument("notebook", type=Path)
-    parser.add_argument("picture", type=Path, help="PNG to write; with several screens, shot.png, shot-2.png, ...")
-    parser.add_argument("--run", action="store_true", help="run all cells first; else as it was saved")
-    parser.add_argument("--at", help="scroll to this heading, or to the first cell that holds this text")
-    parser.add_argument("--screens", type=int, default=1, help="how many screens from there on (default 1)")
-    parser.add_argument("--size", default="1400x1000", help="of the window, in pixels (default 1400x1000)")
-    asked = parser.parse_args()
-    if not (executable := find_browser()):
-        parser.error("no browser found: install Chromium, or name one in ASYNCFL_BROWSER")
-    size = tuple(int(length) for length in asked.size.split("x"))
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        address = stack.enter_context(lab(copied(asked.notebook.resolve().parent, Path(folder)), Path(folder)))
-        page = stack.enter_context(browser_page(executable, size))
-        open_notebook(page, address, asked.notebook.name)
-        errors = run_all(page) if asked.run else []
-        print(*errors, sep="\n", end="", file=sys.stderr)
-        if asked.at:
-            show_heading(page, asked.at)
-        for number in range(1, asked.screens + 1):
-            settle(page)
-            page.screenshot(path=asked.picture.with_stem(asked.picture.stem + (f"-{number}" if number > 1 else "")))
-            page.locator(".jp-WindowedPanel-outer:visible").evaluate("all => all.scrollBy(0, 0.9 * all.clientHeight)")
-    return bool(errors)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,7 +9,9 @@ import functools
 import json
 import os
 import signal
+import subprocess
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,17 @@ if TYPE_CHECKING:
 
 hypothesis.settings.register_profile("here", deadline=None)  # a process's first gradient takes a second
 hypothesis.settings.load_profile("here")
+
+ROOT = Path(__file__).parents[1]
+
+
+def tracked() -> list[str]:
+    """Names of the project's files: those that git tracks or, in an unpacked source archive, those that it holds."""
+    with suppress(FileNotFoundError):
+        told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+        if told.stdout:
+            return told.stdout.rstrip("\0").split("\0")
+    return (ROOT / "asyncfl_lite.egg-info/SOURCES.txt").read_text().splitlines()
 
 
 def pytest_collection_modifyitems(items):
@@ -69,6 +82,17 @@ def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASYNCFL_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="module")
+def quick_syntheses():
+    """FedRevive makes 16 inputs at every second update; the paper's 64 at every tenth take longer than a test may."""
+    from asyncfl_lite.algorithms import FedRevive
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FedRevive, "t_gen", 2)
+        patch.setattr(FedRevive, "synth_batch_size", 16)
+        yield patch
 
 
 @pytest.fixture

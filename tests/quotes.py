@@ -1,7 +1,10 @@
 """What a lesson's prose quotes: numbers and verdicts, and where they come from.
 
-A number with a decimal point or a percent sign stands in the prose only if an output of the notebook shows it, rounded
-as it is quoted; or a code cell of the notebook sets it; or the markdown cell's metadata say whose it is::
+A number with a decimal point or a percent sign stands in a section's prose only if an output of the same section shows
+it, rounded as it is quoted and with the sign that is quoted. An end of a shown interval counts only where an end is
+quoted: in brackets, or as "at least", "at most", "x to y". A number that is no lead ("0.7 points", "+0.7", "0.7 [0.1,
+1.3]") may be what code of this section or of one before sets. The opening and the closing sections may quote any output.
+Or the markdown cell's metadata say whose a number is::
 
     "cites": {"FedEcho Table 2": [52.85, 42.57], "Adam, Section 2": [0.999]}
 
@@ -11,8 +14,8 @@ Numbers of a paper's table or figure that the project has as ``asyncfl_reproduct
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Container, Iterable
+from typing import Any, NamedTuple
 
 from asyncfl_reproduction.published import hyperparameters, published
 from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
@@ -40,14 +43,31 @@ def number(text: str) -> float:
     return float(text.replace("−", "-").replace(",", ""))
 
 
-def quoted(source: str) -> list[str]:
+class Quote(NamedTuple):
+    """A number in prose: as it is written, whether as a lead, and whether as an interval's end."""
+
+    text: str
+    lead: bool
+    end: bool
+
+
+def quoted(source: str) -> list[Quote]:
     """Return the numbers of a markdown cell that need a source: with a decimal point, or before a percent sign."""
     prose = NOT_PROSE.sub(" ", source)
+    intervals = [found.span() for found in INTERVAL.finditer(prose)]
     found = []
     for match in NUMBER.finditer(prose):
-        percent = re.match(r"\s?%", prose[match.end() :])
+        before, after = prose[: match.start()], prose[match.end() :]
+        percent = re.match(r"\s?%", after)
         if "." in match.group() or percent:
-            found.append(match.group() + ("%" if percent else ""))
+            lead = match.group()[0] in "+-−" or re.match(r"\s+(?:points?\b|\[)", after)
+            end = any(low <= match.start() < high for low, high in intervals)
+            end = (
+                end
+                or re.search(r"\b(?:at least|at most|to)\s$", before)
+                or re.match(r"(?: points?)? (?:to|at most)\b", after)
+            )
+            found.append(Quote(match.group() + ("%" if percent else ""), bool(lead), bool(end)))
     return found
 
 
@@ -90,24 +110,29 @@ def cited(cites: dict[str, Iterable[float]]) -> tuple[set[float], list[str]]:
 def supported(quote: str, known: Iterable[float]) -> bool:
     """Whether a quoted number is one of the known ones, rounded; a percentage may be known as a fraction."""
     bare = quote.rstrip("%")
+    size = float if bare[0] in "+-−" else abs
     digits = len(bare.partition(".")[2]) if "e" not in bare.lower() else 12
-    value, half = abs(number(bare)), 0.5 * 10**-digits * (1 + 1e-9) + 1e-12
+    value, half = number(bare), 0.5 * 10**-digits * (1 + 1e-9) + 1e-12
     scales = (1, 100) if quote.endswith("%") else (1, 100) if digits else (1,)
-    return any(abs(scale * abs(one) - value) <= half for one in known for scale in scales)
+    return any(abs(scale * size(one) - value) <= half for one in known for scale in scales)
 
 
-def unsupported(cells: list[Any]) -> list[str]:
-    """Return the numbers in a notebook's prose that nothing shows, each with the place of its cell."""
-    known = set()
-    for cell in cells:
-        if cell.cell_type == "code":
-            known |= numbers_in(outputs(cell)) | numbers_in(cell.source)
-    missing = []
-    for index, cell in enumerate(cells):
-        if cell.cell_type == "markdown":
-            given, wrong = cited(cell.metadata.get("cites", {}))
-            missing += [f"cell {index}: {one}" for one in wrong]
-            missing += [f"cell {index}: {one}" for one in quoted(cell.source) if not supported(one, known | given)]
+def unsupported(cells: list[Any], elsewhere: Container[str] = ()) -> list[str]:
+    """Return the numbers in a notebook's prose that nothing shows, each with its section, but for those ``elsewhere``."""
+    missing, code = [], set()
+    everything = "\n".join(map(outputs, cells))
+    for head, part in sections(cells):
+        shown = everything if not head or re.match(CLOSING, head) else "\n".join(map(outputs, part))
+        ends, middles = numbers_in(shown), numbers_in(INTERVAL.sub(" ", shown))
+        code |= {one for cell in part if cell.cell_type == "code" for one in numbers_in(cell.source)}
+        for cell in part:
+            if cell.cell_type == "markdown":
+                given, wrong = cited(cell.metadata.get("cites", {}))
+                missing += [f"{head}: {one}" for one in wrong]
+                for text, lead, end in quoted(cell.source):
+                    known = (ends if end else middles) | (set() if lead else code)
+                    if not (supported(text.lstrip("+-−"), given) or supported(text, known) or text in elsewhere):
+                        missing.append(f"{head}: {text}")
     return missing
 
 

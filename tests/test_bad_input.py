@@ -216,4 +216,4 @@ def test_cells_that_fail_exit_with_1_and_those_that_do_not_with_0(place, capfd):
     told = capfd.readouterr()
     assert "1 failed" in told.out and "  failed: toy/a: ConfigError: " in told.out and "Traceback" not in told.err
     write_grid(place, paper=PAPER.replace("toy/a: {}", f"toy/a: {{settings: {json.dumps(SMALL)}}}"))
-    assert main(command) == 0 and "1 cells done" in capfd.readouterr().out
+    assert main(command) == 0 and "1 cell done" in capfd.readouterr().out

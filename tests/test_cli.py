@@ -334,8 +334,8 @@ def test_a_grid_says_what_it_costs_and_starts_if_that_is_little(toy, capsys):
     command, started = toy
     assert main(command) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "1 cells: 0 complete, 1 to run"
-    assert told[1].startswith("estimated cost: 1 runs, 9 client updates, ")
+    assert told[0] == "1 cell: 0 complete, 1 to run"
+    assert told[1].startswith("estimated cost: 1 run, 6 client updates, ")
     assert len(started) == 1
 
 

@@ -18,14 +18,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE, REPRODUCTION = ROOT / "asyncfl_lite", ROOT / "asyncfl_reproduction"
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-TEXTS = [
-    ROOT / "README.md",
-    ROOT / "notebooks/README.md",
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "CHANGELOG.md",
-    ROOT / "SECURITY.md",
-    *PAGES,
-]
+OTHERS = ("README.md", "notebooks/README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+TEXTS = [*(ROOT / name for name in OTHERS), *PAGES]
 ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html|student/|slides/|solutions/|progress\.json")
@@ -44,10 +38,6 @@ def prose(path: Path) -> str:
     return before + table.partition("\n\n")[2]
 
 
-def words_in_code(path: Path) -> list[str]:
-    return [word for code in re.findall(r"`([^`]+)`", prose(path)) for word in code.split()]
-
-
 def test_every_page_is_reached_from_the_readme():
     reached, waiting = set(), [ROOT / "README.md"]
     while waiting:
@@ -60,12 +50,6 @@ def test_every_page_is_reached_from_the_readme():
     assert [page.name for page in PAGES if page not in reached] == []
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_relative_links_lead_somewhere(path):
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", prose(path)) if "://" not in link]
-    assert [link for link in links if not (path.parent / link.partition("#")[0]).exists()] == []
-
-
 def anchors(path: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text()), re.M)
@@ -73,42 +57,29 @@ def anchors(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_links_to_headings_lead_to_one(path):
-    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", prose(path))
-    pages = [(path.parent / page if page else path, anchor) for page, anchor in links]
-    assert [(page.name, anchor) for page, anchor in pages if page.suffix == ".md" and anchor not in anchors(page)] == []
+def test_links_lead_to_files_and_headings(path):
+    for link in re.findall(r"\]\(([^)]+)\)", prose(path)):
+        if "://" not in link:
+            name, _, anchor = link.partition("#")
+            page = path.parent / name if name else path
+            assert page.exists() and (not anchor or page.suffix != ".md" or anchor in anchors(page)), link
+
+
+PATH = re.compile(r"[\w.-]+(/[\w.-]*)+|\w+\.(py|md|ipynb|ya?ml|csv|json)")
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_files_that_are_named_exist(path):
+def test_files_and_modules_that_are_named_exist(path):
     """A word in code with a slash or a file's ending is a path in the repository, or in the package."""
-    named = [
-        word
-        for word in words_in_code(path)
-        if re.fullmatch(r"[\w.-]+(/[\w.-]*)+|\w+\.(py|md|ipynb|ya?ml|csv|json)", word)
-    ]
-    named = [
-        word for word in named if not MADE_BY_RUNS.match(word) and not CELL.match(word) and not USERS_OWN.search(word)
-    ]
-    assert [word for word in named if not any((place / word).exists() for place in (ROOT, PACKAGE, REPRODUCTION))] == []
-
-
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_modules_that_are_named_exist(path):
-    for word in words_in_code(path):
+    for word in (word for code in re.findall(r"`([^`]+)`", prose(path)) for word in code.split()):
         if re.fullmatch(r"asyncfl_lite(\.\w+)+", word):
             module, _, name = word.rpartition(".")
             try:
                 importlib.import_module(word)
             except ImportError:
                 assert hasattr(importlib.import_module(module), name), word
-
-
-def in_the_reading_order() -> list[Path]:
-    """The files that docs/design.md says to read."""
-    order = (ROOT / "docs/design.md").read_text().partition("## Reading order")[2].partition("\n## ")[0]
-    names = re.findall(r"`([a-z_/]+\.py)`", order)
-    return [next(path for path in (PACKAGE / name, ROOT / name) if path.is_file()) for name in names]
+        elif PATH.fullmatch(word) and not (MADE_BY_RUNS.match(word) or CELL.match(word) or USERS_OWN.search(word)):
+            assert any((place / word).exists() for place in (ROOT, PACKAGE, REPRODUCTION)), word
 
 
 def test_help_and_running_list_the_tiers_that_there_are():
@@ -129,7 +100,9 @@ def test_help_and_running_list_the_tiers_that_there_are():
 
 def test_the_reading_order_is_short_and_goes_through_all_rooms():
     """It names each file once, from the clock to a run."""
-    files = in_the_reading_order()
+    order = (ROOT / "docs/design.md").read_text().partition("## Reading order")[2].partition("\n## ")[0]
+    names = re.findall(r"`([a-z_/]+\.py)`", order)
+    files = [next(path for path in (PACKAGE / name, ROOT / name) if path.is_file()) for name in names]
     assert len(files) == len(set(files)) and sum(len(file.read_text().splitlines()) for file in files) <= 4850
     rooms = {file.relative_to(PACKAGE).parts[0] for file in files if file.is_relative_to(PACKAGE)}
     assert rooms == {"base", "simulator", "algorithms", "models", "clients", "tasks", "runs"}

@@ -11,7 +11,6 @@ import pytest
 import asyncfl_course
 import asyncfl_lite
 import asyncfl_reproduction
-from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.simulator.delays import DelayLaw
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import Partition
@@ -20,12 +19,11 @@ OPENED_BY_IMPORT = {"asyncfl_lite.__main__", "asyncfl_course.explore.__main__"}
 """Modules that do their work when they are imported."""
 SHOWN = [
     *(getattr(asyncfl_lite, name) for name in asyncfl_lite.__all__ if name != "__version__"),
-    *(registry.get(name) for registry in (ALGORITHMS,) for name in registry),
     *(task for task in map(TASKS.get, TASKS) if "folder" not in task.model_fields),
     DelayLaw,
     Partition,
 ]
-"""Public names, methods, and tasks without files: each has an example of its own; delay laws and partitions have one."""
+"""Public names and tasks without files: each has an example of its own; methods, delay laws and partitions have one."""
 
 
 def examples() -> list[doctest.DocTest]:

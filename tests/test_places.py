@@ -83,7 +83,7 @@ def there(installed: dict[str, str], folder: Path, *arguments: str) -> subproces
 def test_the_wheel_runs_a_cell_reports_and_records_it_outside_the_clone(installed, tmp_path):
     cell = "fedecho/table2/large-dir0.1/fedbuff"
     grid = there(installed, tmp_path, "-m", "asyncfl_lite", "grid", "smoke", "--only", cell)
-    assert grid.returncode == 0 and "1 cells done" in grid.stdout, grid.stdout + grid.stderr
+    assert grid.returncode == 0 and "1 cell done" in grid.stdout, grid.stdout + grid.stderr
     assert json.loads((tmp_path / "runs/smoke" / cell / "result.json").read_text())["status"] == "complete"
     report = there(installed, tmp_path, "-m", "asyncfl_lite", "report", "--tier", "smoke")
     assert report.returncode == 0, report.stderr

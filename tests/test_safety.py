@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import tracked
+
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course", "benchmarks", "docs", "examples")
 CODE = sorted(
@@ -23,10 +25,7 @@ ALLOWED = {
     ("asyncfl_lite/tasks/task.py", "pickle.loads"): "of a part of what pickle itself is loading",
     ("asyncfl_lite/base/files.py", "yaml.load"): "with a subclass of yaml.SafeLoader",
     ("asyncfl_lite/runs/config.py", "yaml.load"): "with yaml.CSafeLoader or yaml.SafeLoader",
-    (
-        "asyncfl_lite/tasks/text/files.py",
-        "pickle.Unpickler",
-    ): "which lets in only the classes of texts and numbers",
+    ("asyncfl_lite/tasks/text/files.py", "pickle.Unpickler"): "which lets in only the classes of texts and numbers",
 }
 BY_NAME = {"eval", "exec", "compile", "__import__"}
 BY_ATTRIBUTE = {
@@ -104,8 +103,7 @@ OPENS_PORTS = {
 
 def test_what_pages_and_programs_open_is_on_loopback_or_behind_tls():
     """Dask's --no-dashboard closes no port, and a server of Python's listens on all addresses if it is not told."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    texts = [ROOT / name for name in listed if Path(name).suffix in {"", ".md", ".py", ".yml", ".typ"}]
+    texts = [ROOT / name for name in tracked() if Path(name).suffix in {"", ".md", ".py", ".yml", ".typ"}]
     seen = dict.fromkeys(OPENS_PORTS, 0)
     for path in texts:
         text = path.read_text(errors="replace") if path.is_file() and path != Path(__file__) else ""

@@ -18,7 +18,7 @@ from asyncfl_course.referee.plan import Control, Question, Runs
 from asyncfl_course.referee.verdict import NO_VERDICT
 from asyncfl_course.zoo.bench import send, started
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, FedBuff
-from asyncfl_lite.base.errors import AsyncFLError
+from asyncfl_lite.base.errors import AsyncFLError, how_many
 
 WORKED = Path(__file__).parents[2] / "examples/fedpatience.py"
 SETTINGS = (
@@ -152,7 +152,9 @@ def _reported(text: Any, outcome: capstone.Outcome) -> None:
         found == [one.lower() for one in HEADINGS],
         f"{which} the headings are {found}. They should be {HEADINGS}, each written as '### Question'.",
     )
-    expect(fewest <= count <= most, f"{which} the report has {count} words. It should have {fewest} to {most}.")
+    expect(
+        fewest <= count <= most, f"{which} the report has {how_many(count, 'word')}. It should have {fewest} to {most}."
+    )
     parts = dict(zip(HEADINGS, re.split(r"^### .*$", text, flags=re.M)[1:], strict=True))
     asked = {
         "Plan": (outcome.digest[:8], "the seal's first eight digits"),

@@ -98,7 +98,7 @@ STATEMENTS = {
 @exercise("16.4", "What the record supports")
 def supported(answer: Any) -> str:
     """Check which lettered statements the recorded intervals support."""
-    asked = f"Your answer {answer!r} is not a set of letters; give one such as {{'A', 'B'}}."
+    asked = f"Your answer {shown(answer)} is not a set of letters; give one such as {{'A', 'B'}}."
     chosen = letters(answer, "".join(STATEMENTS), asked)
     for letter, (place, column, wanted) in STATEMENTS.items():
         paper = place.split("/")[0]

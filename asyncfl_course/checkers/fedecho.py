@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_course.exercises import exercise
-from asyncfl_course.expectations import call, expect, expect_close, expect_equal
+from asyncfl_course.expectations import call, expect, expect_close, shown
 from asyncfl_lite.algorithms import ServerContext, make_algorithm
 from asyncfl_lite.algorithms.losses import uncertainty_weight
 from asyncfl_lite.models.vectors import VectorModel
@@ -21,9 +21,11 @@ def say(answer: Any) -> str:
     """Check that each client has the same weight, however often and in whatever order it reported."""
     for reports in ([3, 3, 5], [7], [0, 1, 0, 2, 0, 0, 0, 4], [4, 0, 0, 0, 0, 0, 0, 0, 0, 0]):
         given = call(answer, reports)
-        expect(isinstance(given, dict), f"say({reports}) gives {given!r}, not a dictionary from client to weight.")
+        expect(isinstance(given, dict), f"say({reports}) gives {shown(given)}, not a dictionary from client to weight.")
         heard = set(reports)
-        expect_equal(set(given), None, heard, because=f"each client in {reports} is in the store once")
+        expect(
+            set(given) == heard, f"say({reports}) gives {shown(given)}. Each client that reported is in the store once."
+        )
         for client in sorted(heard):
             because = "a new report replaces the client's old one"
             weight = f"The weight of client {client} after {reports}"

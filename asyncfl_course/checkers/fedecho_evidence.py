@@ -8,7 +8,7 @@ import pandas as pd
 
 from asyncfl_course.evidence import in_column
 from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_close, word
+from asyncfl_course.expectations import call, expect, expect_close, shown, word
 from asyncfl_course.records import HOLDS, PLAIN, RATE_1, TUNED
 
 PHOTOGRAPHS = "real/cifar10_jpeg75"
@@ -63,7 +63,7 @@ def above_fedbuff(answer: Any) -> str:
     """Compare the answer with the recorded results, and name the column that it gets wrong."""
     plain = PLAIN[RATE_1]
     named = {"plain": {plain}, TUNED: {TUNED}, "both": {plain, TUNED}, "neither": set()}
-    said = word(answer, named, f"One of {', '.join(named)} is expected, not {answer!r}.")
+    said = word(answer, named, f"One of {', '.join(named)} is expected, not {shown(answer)}.")
     for column in (plain, TUNED):
         recorded = in_column("real", column, "real")
         found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")

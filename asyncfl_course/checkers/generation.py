@@ -8,7 +8,7 @@ from functools import lru_cache
 import torch
 
 from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect_close, number, shown
+from asyncfl_course.expectations import expect_close, in_form, number, shown
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.task import Task
 
@@ -65,11 +65,13 @@ def problems_needed(answer: Callable) -> str:
 @exercise("12.2", "Guess: mild delays instead of large ones")
 def changed_orders(answer: int) -> str:
     """Check a guess about how many of 20 schedules change their order of arrivals under mild delays."""
-    guess = number(answer, f"Give a number from 0 to 20; your answer is {shown(answer)}.")
+    guess = number(answer, asked := f"Give a number from 0 to 20; your answer is {shown(answer)}.")
+    in_form(0 <= guess <= 20, asked)
     if guess != 0:
         raise Wrong(
-            f"Your answer {guess:g}, expected 0. A long job takes 10 to 20 units under the mild law and 50 to 80 under "
-            "the large one, and the fifteenth report arrives after 7 to 10 units, so no long job has reported by then.",
+            f"Your answer is {guess:g}, expected 0. A long job takes 10 to 20 units under the mild law and 50 to 80 "
+            "under the large one. The fifteenth report arrives after 7 to 10 units, so no long job has reported by "
+            "then.",
             f"Your answer {guess:g} is too large. How long does the shortest of the long jobs take under each law, and "
             "after how many units does the fifteenth report arrive?",
         )

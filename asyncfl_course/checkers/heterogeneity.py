@@ -8,6 +8,7 @@ import numpy as np
 
 from asyncfl_course.exercises import Wrong, exercise
 from asyncfl_course.expectations import call, expect, expect_close, word, words
+from asyncfl_lite.base.errors import how_many
 from asyncfl_lite.tasks.partitions import total_variation
 
 SIMULATED = 0.01
@@ -54,7 +55,7 @@ def shards(answer: Any) -> str:
         labels = np.random.default_rng(count).integers(0, kinds, count)
         called = f"shards of {count} labels for {clients} clients"
         parts = [np.asarray(part) for part in call(answer, labels, clients, np.random.default_rng(0))]
-        expect(len(parts) == clients, f"{called}: {len(parts)} parts come back, expected {clients}.")
+        expect(len(parts) == clients, f"{called}: you return {how_many(len(parts), 'part')}, expected {clients}.")
         given = np.sort(np.concatenate(parts))
         expect(
             np.array_equal(given, np.arange(count)),

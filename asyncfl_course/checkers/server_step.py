@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_course.exercises import exercise
-from asyncfl_course.expectations import call, expect, expect_close, number, words
+from asyncfl_course.expectations import call, expect, expect_close, number, shown, words
 from asyncfl_course.explore import swing
 
 
@@ -122,7 +122,7 @@ def equal_lead(answer: Any) -> str:
     ]
     for rows, method, baseline, rate, wanted, why in cases:
         given = call(answer, rows, method, baseline, rate)
-        given = number(given, f"lead(table, {method!r}, …) gives {given!r}, which is no number.")
+        given = number(given, f"lead(table, {method!r}, …) gives {shown(given)}, which is no number.")
         called = f"lead(table, {method!r}, {baseline!r}, {rate})"
         expect(abs(given - wanted) < 1e-4, f"{called} gives {given:g}, expected {wanted}: {why}.")
     return "Each method is judged by its own best setting, and by means, so luck is not rewarded."

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect, expect_close, number, word
+from asyncfl_course.expectations import expect, expect_close, in_form, number, shown, word
 from asyncfl_lite.runs.teacher_chain import logit_error
 
 STARTS = ("random", "labels only", "teacher", "teacher, assistant")
@@ -44,7 +44,7 @@ def _strongest(kernel: Tensor, clip: Tensor) -> float:
 def finds_left(answer: Sequence[Sequence[float]]) -> str:
     """Check that a 2×2 filter in time and space responds most strongly to dots that move left."""
     kernel = torch.as_tensor(answer, dtype=torch.float32)
-    expect(tuple(kernel.shape) == (2, 2), f"The filter has the shape {tuple(kernel.shape)}, expected (2, 2).")
+    in_form(tuple(kernel.shape) == (2, 2), f"The filter has the shape {tuple(kernel.shape)}, expected (2, 2).")
     for left, other, width, what in (
         ((3, 2, 1), (1, 2, 3), 5, "moves right"),
         ((3, 2, 1), (2, 2, 2), 5, "stands still"),
@@ -63,7 +63,7 @@ def finds_left(answer: Sequence[Sequence[float]]) -> str:
 @exercise("13.3", "Guess: eight frames against two")
 def eight_frames(answer: float) -> str:
     """Check a guess about how much eight frames gain over two if both use the smaller learning rate."""
-    guess = number(answer, f"Give a number of points; your answer is {answer!r}.")
+    guess = number(answer, f"Give a number of points; your answer is {shown(answer)}.")
     expect(
         guess <= 4,
         f"Your guess {guess:+g} is too large. Two frames get 80% at the rate of 0.2, but they gain from the "
@@ -98,7 +98,8 @@ def student_loss(answer: Callable) -> str:
 @exercise("13.5", "Guess: which start is best?")
 def best_start(answer: str) -> str:
     """Check a guess about which of the four recorded starts is best."""
-    said = word(answer, STARTS, f"Your answer {answer!r} is none of the four starts: {', '.join(map(repr, STARTS))}.")
+    asked = f"Your answer {shown(answer)} is none of the four starts: {', '.join(map(repr, STARTS))}."
+    said = word(answer, STARTS, asked)
     if said != "labels only":
         low = f"Your answer {said!r} is not highest on any of the three recorded seeds."
         raise Wrong(

@@ -9,6 +9,7 @@ import numpy as np
 from asyncfl_course.exercises import Wrong, exercise
 from asyncfl_course.expectations import call, expect, expect_close, numbers, shown, words
 from asyncfl_course.explore import predicted_staleness, report_rates, run_clock
+from asyncfl_lite.base.errors import how_many
 
 
 @exercise("01.1", "A clock of your own")
@@ -51,7 +52,7 @@ def _same_arrivals(given: list[tuple], wanted: list[tuple], called: str) -> None
         heard.add(theirs[1])
     expect(
         len(given) == len(wanted),
-        f"{called} gives {len(given)} arrivals, expected {len(wanted)}. Stop when the last version is made.",
+        f"{called} gives {how_many(len(given), 'arrival')}, expected {len(wanted)}. Stop at the last version.",
     )
 
 

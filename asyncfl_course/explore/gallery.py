@@ -84,7 +84,7 @@ def watch_generator(run: Run, every: int = 10) -> list[Snapshot]:
 def _snapshot(run: Run, version: int) -> Snapshot:
     """Return a snapshot of a run's newest synthetic batch."""
     server, model = run.algorithm, run.model
-    size = server.settings.synth_batch_size
+    size = server.synth_batch_size
     images, labels = server.pool.inputs[-size:].clone(), server.pool.labels[-size:].clone()
     answers = [model.outputs(teacher.x, images, teacher.buffers).softmax(-1) for teacher in server.teachers]
     student = model.outputs(server.x, images, server.buffers)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 from asyncfl_course.explore.controls import Explorer, under_controls
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, how_many
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.plots import ACCENT, NEUTRAL, plot_staleness, use_style
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
@@ -195,7 +195,9 @@ def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
     axes.axhline(predicted, color="black", linestyle="--", label=f"predicted {predicted:.2f}")
     mean = updates["staleness"].mean()
     axes.set(xlabel="server version", ylabel="mean staleness so far", ylim=(0, max(1.3 * predicted, 1.1 * mean, 0.1)))
-    axes.set_title(f"mean {mean:.2f}, predicted {predicted:.2f};\n{len(planned.in_flight)} jobs in flight at the end")
+    axes.set_title(
+        f"mean {mean:.2f}, predicted {predicted:.2f};\n{how_many(len(planned.in_flight), 'job')} in flight at the end"
+    )
     axes.legend(loc="lower right")
 
 

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from asyncfl_course.explore.controls import Explorer, played
+from asyncfl_lite.base.errors import how_many
 from asyncfl_lite.plots import (
     ACCENT,
     NEUTRAL,
@@ -153,7 +154,7 @@ def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
 
 def _moment_title(now: Moment, time: float) -> str:
     """Describe a moment by the server's version, the clients that reported last, and the clients that report next."""
-    said = f"time {time:.2f}, {now.arrivals} arrivals: version {now.version}, {now.buffered} in the buffer"
+    said = f"time {time:.2f}, {how_many(now.arrivals, 'arrival')}: version {now.version}, {now.buffered} in the buffer"
     reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
     last = f"reported last: client {', '.join(reports)}" if reports else "no client has reported"
     following = "next: none before the end"

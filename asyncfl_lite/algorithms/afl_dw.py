@@ -27,15 +27,6 @@ class AFLDW(Algorithm):
 
     ``x ← x + η (1 - β(τ)) Δ``. With β = 0 it is vanilla asynchronous federated learning (FedRevive Eq. 1), which
     is FedBuff with a buffer of one.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("afl_dw")
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (2, tensor([4.0000, 1.9998]))
     """
 
     about = About(

@@ -52,8 +52,7 @@ class About:
     """Name, source and costs of a method, for tables and figures; they change nothing in a run.
 
     Attributes:
-        title: the name as papers write it.
-        paper: citation, with the section, algorithm and equations that the class implements.
+        title, paper: the name as papers write it; citation, with the algorithm and equations that the class implements.
         family: the group by which tables sort it.
         models_stored: largest number of ``(d,)`` vectors in the state, including the global model, in terms of N, M and
             settings.
@@ -61,8 +60,7 @@ class About:
             models.
         on_clients: the ``state_names`` that clients, not the server, would hold in a real system.
         logits_stored: number of samples whose logits the server stores, in terms of N and U (unlabelled samples).
-        also_stored: anything else of note that the server stores.
-        client_work: work of clients beyond training and sending their update.
+        also_stored, client_work: what else the server stores; what clients do beyond training and sending their update.
         order_matters: whether the new version depends on the order of updates inside one buffer.
         secondary: whether the class was implemented from secondary sources, because its paper could not be read.
         colour: the method's colour in every picture, chosen so that colour-blind readers can tell methods apart.
@@ -147,10 +145,10 @@ class ServerContext:
         predictions: Callable[[Tensor, Tensor], Tensor] | None = None,
         **how: Any,
     ) -> Tensor:
-        """Train a model by distillation: one gradient step per minibatch.
+        """Return the ``(d,)`` parameters of a student after distillation: one gradient step per minibatch.
 
         Args:
-            x: ``(d,)`` initial parameters of the student, which are not changed.
+            x: ``(d,)`` its initial parameters.
             batches: the minibatch of every step.
             loss: ``(predictions, *against, weight)`` of a minibatch's rows -> their mean loss.
             against: ``(m, …)`` tensors with a row for every prediction on the whole set: a teacher's predictions, or
@@ -161,9 +159,6 @@ class ServerContext:
             predictions: ``(outputs, inputs) -> (b, C)``, all predictions in a minibatch's outputs; None for the task's
                 function.
             how: further fields of :class:`.Descent`: ``buffers``, ``train``.
-
-        Returns:
-            ``(d,)`` the parameters after the last step.
         """
         if isinstance(weight, int | float):
             weight = torch.full(batches.rows.shape, weight, dtype=torch.float64).to(batches.rows.device)
@@ -329,9 +324,7 @@ class Algorithm(ABC):
             return Receipt(False, reason)
         if self._moved is not None and update.buffers is not None:
             self._moved = self._moved | ~self._unchanged(update, update.buffers)
-        staleness = self.version - update.start_version
-        sound = update if update.staleness == staleness else replace(update, staleness=staleness)
-        return Receipt(self.on_receive(sound))
+        return Receipt(self.on_receive(replace(update, staleness=self.version - update.start_version)))
 
     @abstractmethod
     def on_receive(self, update: Update) -> bool:

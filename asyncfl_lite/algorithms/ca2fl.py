@@ -28,15 +28,6 @@ class CA2FL(FedBuff):
     Attributes:
         cache: client -> ``(d,)`` cached update h_i; absent while zero.
         cache_sum: ``(d,)`` sum Σ h_i of the cached updates.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("ca2fl", buffer_size=2)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (1, tensor([2., 1.]))
     """
 
     about = About(

@@ -25,15 +25,6 @@ class FADAS(AdaptiveStep):
 
     Attributes:
         largest_square: ``(d,)`` v̂, the largest v so far, entry by entry.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fadas", buffer_size=2, server_lr=0.1)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (1, tensor([0.1000, 0.1000]))
     """
 
     about = About(

@@ -34,11 +34,6 @@ class FedAC(AdaptiveStep):
     Attributes:
         control: ``(d,)`` C, the server's control variate.
         controls: client -> ``(d,)`` C_i, the clients' own; absent while zero.
-
-    >>> from asyncfl_lite import Config, run
-    >>> result = run(Config(task="digits", algorithm="fedac", rounds=2, buffer_size=2))
-    >>> result.summary["versions"], result.summary["client_updates"]
-    (2, 4)
     """
 
     about = About(

@@ -33,11 +33,6 @@ class FedADT(MixingMethod):
     ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``, where z_S are the server's logits (the teacher's), z_C the
     client model's (the student's), and α̃ grows with the version. Then
     ``x ← (1 - β) x + β x_i`` with ``β = (1 + τ)^-1/2``: a fresh model replaces the global one.
-
-    >>> from asyncfl_lite import Config, run
-    >>> result = run(Config(task="digits", algorithm="fedadt", rounds=3))
-    >>> result.summary["versions"], result.summary["client_updates"]
-    (3, 3)
     """
 
     about = About(

@@ -28,15 +28,6 @@ class FedASMU(MixingMethod):
     ``α = μ ξ / (1 + μ ξ)`` with ``ξ = λ / (√t s^σ) + ι``, where t counts versions and s staleness, both from 1.
     Half-way through its job, a client that started from version o merges the newest version g:
     ``w ← (1 - β) w + β x_g`` with ``β = μ φ / (1 + μ φ)`` and ``φ = γ / √g · (1 - υ / √(g - o + 1))``.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fedasmu")
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (2, tensor([1.2000, 1.0000]))
     """
 
     about = About(

@@ -20,15 +20,6 @@ class FedAsync(MixingMethod):
     """Mixing of every arriving model, with less weight the staler it is (Xie et al. 2019).
 
     ``x ← (1 - α_t) x + α_t x_i`` with ``α_t = α s(τ)`` and ``x_i = x_{t_i} + Δ_i``.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fedasync", mixing=0.5)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (2, tensor([1.2929, 0.7071]))
     """
 
     about = About(

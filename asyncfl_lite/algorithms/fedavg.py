@@ -21,15 +21,6 @@ class FedAvg(FedBuff):
 
     ``x ← x + η Σ n_i Δ_i / Σ n_j``. It is FedBuff with a buffer of a whole round, in which every update is
     fresh.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fedavg", buffer_size=2)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (1, tensor([2., 1.]))
     """
 
     about = About(
@@ -52,17 +43,7 @@ class FedAvg(FedBuff):
 
 @ALGORITHMS.register("fedprox")
 class FedProx(FedAvg):
-    """FedAvg whose clients add μ/2 ‖w - x_t‖² to their loss (Li et al. 2020, Alg. 2).
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fedprox", buffer_size=2, mu=0.1)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (1, tensor([2., 1.]))
-    """
+    """FedAvg whose clients add μ/2 ‖w - x_t‖² to their loss (Li et al. 2020, Alg. 2)."""
 
     about = About(
         title="FedProx",

@@ -29,15 +29,6 @@ class FedBuff(Algorithm):
     ``x ← x + η · (1/M) Σ s(τ_i) Δ_i`` when M updates have arrived. Updates are averaged, not clients, so a client that
     reports twice before the buffer fills counts twice. The rate η may fall from version to version
     (``server_lr_decay``), and for stale buffers (``delay_adaptive``).
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fedbuff", buffer_size=2)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (1, tensor([2., 1.]))
     """
 
     about = About(

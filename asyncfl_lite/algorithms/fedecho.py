@@ -36,11 +36,6 @@ class FedEcho(FedBuff):
         logits: client -> its latest ``(m, C)`` logits, one row per prediction (per sample, or per token that counts);
             absent until its first report.
         last_weight: the mixing weight α of the latest distillation step.
-
-    >>> from asyncfl_lite import Config, run
-    >>> result = run(Config(task="digits", algorithm="fedecho", rounds=2, settings={"distill_samples": 50}))
-    >>> result.summary["versions"], result.summary["client_updates"]
-    (2, 10)
     """
 
     about = About(

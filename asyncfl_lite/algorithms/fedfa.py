@@ -30,15 +30,6 @@ class FedFa(Algorithm):
     Attributes:
         entries: the queue of ``(d,)`` models, oldest first.
         buffer_entries: each entry's ``(b,)`` running statistics, or None.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fedfa", queue_length=2)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (2, tensor([2., 1.]))
     """
 
     about = About(

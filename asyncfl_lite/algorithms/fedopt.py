@@ -66,15 +66,6 @@ class FedAvgM(FedAvg):
 
     Attributes:
         velocity: ``(d,)`` velocity v.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fedavgm", buffer_size=2)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (1, tensor([2., 1.]))
     """
 
     about = About(
@@ -111,15 +102,6 @@ class FedAdam(FedAvg, AdaptiveStep):
 
     ``x ← x + η m / (√v + ε)``. v starts at 0 as in most code; the paper's analysis requires ε² or more. KUIPER cites
     another method of this name, with Adam on the clients.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("fedadam", buffer_size=2, server_lr=0.1)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
-    >>> server.version, server.x
-    (1, tensor([0.0995, 0.0990]))
     """
 
     about = About(

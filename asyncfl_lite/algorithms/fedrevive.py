@@ -26,7 +26,6 @@ from asyncfl_lite.algorithms.losses import multi_teacher_loss
 from asyncfl_lite.algorithms.pool import ClassProxies, Pool, probe_inputs, probed_proportions
 from asyncfl_lite.algorithms.synthesis import (
     GeneratedInputs,
-    InputMaker,
     SoftPrompts,
     Synthesis,
     Synthesiser,
@@ -53,14 +52,7 @@ SNIPPETS = 1000
 
 
 class Teacher(NamedTuple):
-    """One of the latest client models, used as a teacher.
-
-    Attributes:
-        client: the client that trained it.
-        x: ``(d,)`` parameters.
-        buffers: ``(b,)`` running statistics, or None.
-        features: ``(2, F)`` feature statistics φ̄ on the client's data, or None.
-    """
+    """One of the latest client models, with the ``(2, F)`` feature statistics φ̄ of its client's data, if used."""
 
     client: int
     x: Tensor
@@ -216,12 +208,6 @@ class FedRevive(MultiTeacher):
 
     Attributes:
         synthesiser: the generator or the soft prompts, with their meta-learning.
-
-    >>> from asyncfl_lite import Config, run
-    >>> early = {"freeze_rounds": 1, "synthesis_only_rounds": 2, "k_kd": 1}
-    >>> result = run(Config(task="digits", algorithm="fedrevive", rounds=4, settings=early))
-    >>> result.summary["versions"], result.summary["client_updates"]
-    (4, 4)
     """
 
     about = About(
@@ -235,6 +221,10 @@ class FedRevive(MultiTeacher):
     )
     state_parts = ("proxies", "pool", "synthesiser")
     weight_decay = 1e-5
+    t_gen: ClassVar[int] = 10
+    """T_gen, the number of updates between two syntheses (Table 6); the authors' code synthesises at every update."""
+    synth_batch_size: ClassVar[int] = 64
+    """Number of inputs that one synthesis adds to the pool (Table 6)."""
 
     class Settings(MultiTeacher.Settings):
         """Options of FedRevive; defaults are those of Tables 4 and 6 for CIFAR-10 and of the authors' code."""
@@ -243,12 +233,8 @@ class FedRevive(MultiTeacher):
         """Class proportions of clients: the paper's proxies from probes, or the true ones (its Appendix B ablation)."""
         t_probe: float = Field(0.8, gt=0)
         """Temperature of a probe's softmax."""
-        t_gen: int = Field(10, ge=1)
-        """Number of updates between two syntheses; the authors' code synthesises at every update."""
         k_synth: int = Field(2, ge=1)
         """K_synth, the number of gradient steps of one synthesis (§2.2, Table 6)."""
-        synth_batch_size: int = Field(64, ge=2)
-        """Number of inputs that one synthesis adds to the pool (Table 6)."""
         generator_lr: float = Field(3e-3, ge=0)
         """Adam's learning rate on the generator, or on soft prompts, within a synthesis (Table 6, CIFAR-10)."""
         latent_lr: float = Field(1e-3, ge=0)
@@ -282,11 +268,6 @@ class FedRevive(MultiTeacher):
         return frozenset(name for name, needed in wanted.items() if needed)
 
     @property
-    def warming_up(self) -> bool:
-        """Whether nothing is distilled yet, because the version is at most ``synthesis_only_rounds``."""
-        return self.version <= self.settings.synthesis_only_rounds
-
-    @property
     def frozen(self) -> bool:
         """Whether nothing is synthesised yet, because the version is below ``freeze_rounds``."""
         return self.version < self.settings.freeze_rounds
@@ -299,7 +280,7 @@ class FedRevive(MultiTeacher):
         )
         return ClassProxies(self.spec.num_classes, T_EST if chosen.proxy == "estimated" else 1), Pool(POOL_SIZE)
 
-    def _maker(self) -> InputMaker:
+    def _maker(self) -> GeneratedInputs | SoftPrompts:
         chosen, context, seed = self.settings, self.context, int(self.context.rng.integers(2**31))
         if self.spec.vocabulary is None:
             return GeneratedInputs(self.spec, chosen.nz, chosen.ngf, seed, like=self.x)
@@ -307,11 +288,6 @@ class FedRevive(MultiTeacher):
         return SoftPrompts(self.spec, context.model, PROMPTS, seed, self.x, snippets)
 
     # Step 1: what a teacher's client is like
-
-    @property
-    def temperature(self) -> float:
-        """Temperature T of the softmax of teachers and student; 1 for every data set of Table 6."""
-        return 1.0
 
     def features_of(self, update: Update) -> Tensor | None:
         """Return the feature statistics that the client reported, or else its model's running statistics."""
@@ -335,10 +311,11 @@ class FedRevive(MultiTeacher):
 
     def renew_pool(self) -> None:
         """Synthesise a batch at every ``t_gen``-th update and add it to the pool."""
-        if self.frozen or self.version % self.settings.t_gen:
+        if self.frozen or self.version % self.t_gen:
             return
         chosen, context, teachers = self.settings, self.context, self.teachers
-        labels = self._labels().to(self.x.device)
+        drawn = context.rng.choice(self.spec.num_classes, size=self.synth_batch_size)
+        labels = torch.from_numpy(drawn).to(self.x.device)
         late = self.synthesiser.syntheses + 1 >= chosen.adversarial_from
         made = context.compute(
             Synthesis(
@@ -358,14 +335,11 @@ class FedRevive(MultiTeacher):
         if made is not None:
             self.pool.add(made, labels)
 
-    def _labels(self) -> Tensor:
-        return torch.from_numpy(self.context.rng.choice(self.spec.num_classes, size=self.settings.synth_batch_size))
-
     # Step 4: the revived update, after the warm-up of the authors' code
 
     def distilled_update(self) -> Tensor | None:
-        """Return the distilled update Δ^KD; None during the warm-up."""
-        return None if self.warming_up else super().distilled_update()
+        """Return the distilled update Δ^KD; None up to the version ``synthesis_only_rounds``."""
+        return super().distilled_update() if self.version > self.settings.synthesis_only_rounds else None
 
     def weight_of(self, update: Update) -> float:
         """Return the damping β of an update, or 0 while nothing is synthesised yet."""
@@ -378,11 +352,6 @@ class DDFedRevive(MultiTeacher):
 
     Half of every update comes from its client, and half from distillation of the latest 8 client models on data that no
     client has.
-
-    >>> from asyncfl_lite import Config, run
-    >>> result = run(Config(task="digits", algorithm="dd_fedrevive", rounds=3, settings={"k_kd": 1}))
-    >>> result.summary["versions"], result.summary["client_updates"]
-    (3, 3)
     """
 
     about = About(

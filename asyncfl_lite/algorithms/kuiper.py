@@ -34,16 +34,6 @@ class KUIPER(Algorithm):
     ``acc_i`` is the accuracy of the model that the client received, on the client's own samples, before it trains: "a
     low training accuracy with the current state of the model" (§3.1). If the accuracy of the *trained* model were used,
     a client with few classes, for which it is always near 1, would count for nothing.
-
-    >>> import torch
-    >>> from asyncfl_lite import Update, make_algorithm
-    >>> server = make_algorithm("kuiper", buffer_size=2)
-    >>> server.start(torch.zeros(2))
-    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
-    ...     known = {"start_version": 0, "num_samples": 10, "received_accuracy": 0.5}
-    ...     receipt = server.receive(Update(client, torch.tensor(delta), **known))
-    >>> server.version, server.x
-    (1, tensor([1.4000, 0.7000]))
     """
 
     about = About(

@@ -4,9 +4,9 @@ FedRevive, §2.2, steps 2 and 3, Eq. 4. K teachers classify B synthetic inputs. 
 the inputs of a sum over the teachers, each weighted by its ω̂ for the input's label. Leading dimensions ``…`` may hold
 several servers side by side.
 
-A maker turns parameters θ, latents z and labels into inputs. Each synthesis starts from θ and fresh latents,
-takes a few steps on both, keeps the best batch, and moves θ a little towards where the steps led (Reptile,
-Nichol et al. 2018, as Fang et al., "Up to 100x Faster Data-Free Knowledge Distillation", AAAI 2022, use it).
+A maker (a generator, or soft prompts) turns parameters θ, latents z and labels into inputs. Each synthesis starts from
+θ and fresh latents, takes a few steps on both, keeps the best batch, and moves θ a little towards where the steps led
+(Reptile, Nichol et al. 2018, as Fang et al., "Up to 100x Faster Data-Free Knowledge Distillation", AAAI 2022, use it).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,48 +56,19 @@ def teacher_weights(proportions: Tensor) -> Tensor:
     return torch.where(total > 0, proportions / torch.where(total > 0, total, 1.0), 1 / len(proportions))
 
 
-@dataclass(frozen=True)
-class TeacherAnswers:
-    """Outputs of K teachers for B inputs.
-
-    Attributes:
-        logits: the teachers' ``(…, K, B, C)`` logits.
-        statistics: for each layer of φ, the teachers' ``(…, K, 2, channels)`` statistics on the batch; empty if not
-            needed.
-        stored: the teachers' ``(…, K, 2, F)`` statistics φ̄ on real data; None if not needed.
-    """
-
-    logits: Tensor
-    statistics: list[Tensor]
-    stored: Tensor | None
-
-
 def weights_of(labels: Tensor, weights: Tensor) -> Tensor:
     """Return each teacher's weight ω̂ for each input's label, ``(…, K, B)``."""
     return weights.gather(-1, labels.unsqueeze(-2).expand(*weights.shape[:-1], -1))
 
 
 def target_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Return L_target: the teachers' weighted cross entropies with the requested labels.
-
-    Args:
-        logits: the teachers' ``(…, K, B, C)`` logits.
-        labels: ``(…, B)`` requested classes.
-        weights: the teachers' ``(…, K, C)`` weights ω̂.
-    """
+    """Return L_target: the teachers' weighted cross entropies with the requested labels; see :func:`synthesis_loss`."""
     losses = cross_entropy(logits, labels.unsqueeze(-2).expand(logits.shape[:-1]))
     return (weights_of(labels, weights) * losses).sum(-2).mean(-1)
 
 
 def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Return L_adv: minus the divergence of the teachers from the student, where both predict the same class.
-
-    Args:
-        logits: the teachers' ``(…, K, B, C)`` logits.
-        student: the global model's ``(…, B, C)`` logits.
-        labels: ``(…, B)`` requested classes.
-        weights: the teachers' ``(…, K, C)`` weights ω̂.
-    """
+    """Return L_adv: minus the divergence of the teachers from the student, where both predict the same class."""
     student = student.unsqueeze(-3)
     agree = logits.argmax(-1) == student.argmax(-1)
     divergence = kl_divergence(logits.softmax(-1), student)
@@ -111,12 +82,6 @@ def feature_loss(statistics: list[Tensor], stored: Tensor, labels: Tensor, weigh
     teacher's mean weight over the batch. The distance is the norm of the difference in means plus that of the
     difference in variances, summed over layers, as in the authors' code; the paper prints the squared norm of all
     differences.
-
-    Args:
-        statistics: for each layer, the teachers' ``(…, K, 2, channels)`` statistics on the batch.
-        stored: the teachers' ``(…, K, 2, F)`` statistics on real data.
-        labels: ``(…, B)`` requested classes.
-        weights: the teachers' ``(…, K, C)`` weights ω̂.
     """
     targets = stored.split([layer.shape[-1] for layer in statistics], dim=-1) if statistics else ()
     distance = stored.new_zeros(stored.shape[:-2])
@@ -126,7 +91,9 @@ def feature_loss(statistics: list[Tensor], stored: Tensor, labels: Tensor, weigh
 
 
 def synthesis_loss(
-    teachers: TeacherAnswers,
+    logits: Tensor,
+    statistics: list[Tensor],
+    stored: Tensor | None,
     student: Tensor | None,
     labels: Tensor,
     weights: Tensor,
@@ -137,35 +104,24 @@ def synthesis_loss(
     """Return L_synth (FedRevive Eq. 4): the target term, which has weight 1, the feature and the adversarial term.
 
     Args:
-        teachers: the teachers' outputs and statistics.
+        logits: the teachers' ``(…, K, B, C)`` logits.
+        statistics: for each layer of φ, the teachers' ``(…, K, 2, channels)`` statistics on the batch.
+        stored: the teachers' ``(…, K, 2, F)`` statistics φ̄ on real data, or None.
         student: the global model's ``(…, B, C)`` logits, or None.
         labels: ``(…, B)`` requested classes.
         weights: the teachers' ``(…, K, C)`` weights ω̂.
         alpha_feat, alpha_adv: weights of the other terms. A term is left out if its weight is 0, or if what it compares
             is None.
     """
-    loss = target_loss(teachers.logits, labels, weights)
-    if alpha_feat and teachers.stored is not None:
-        loss = loss + alpha_feat * feature_loss(teachers.statistics, teachers.stored, labels, weights)
+    loss = target_loss(logits, labels, weights)
+    if alpha_feat and stored is not None:
+        loss = loss + alpha_feat * feature_loss(statistics, stored, labels, weights)
     if alpha_adv and student is not None:
-        loss = loss + alpha_adv * adversarial_loss(teachers.logits, student, labels, weights)
+        loss = loss + alpha_adv * adversarial_loss(logits, student, labels, weights)
     return loss
 
 
 # G_θ
-
-
-class InputMaker(Protocol):
-    """Protocol for a generator or soft prompts, which make inputs from parameters and latents."""
-
-    def initial(self) -> Tensor:
-        """Return the ``(g,)`` initial parameters θ."""
-
-    def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
-        """Return fresh latents for ``(B,)`` labels, given the global model's ``(d,)`` parameters."""
-
-    def __call__(self, theta: Tensor, latents: list[Tensor], labels: Tensor) -> Tensor:
-        """Return ``(B, …)`` inputs, differentiable in ``theta`` and ``latents``."""
 
 
 class ImageGenerator(nn.Module):
@@ -236,7 +192,7 @@ def _norm(kind: type[nn.Module], channels: int) -> nn.Module:
 
 
 class GeneratedInputs:
-    """An :class:`InputMaker` that is a generator network.
+    """The maker of images and vectors, a generator network.
 
     Its latents are ``(B, nz)`` noise and ``(C, nz)`` class embeddings, both drawn anew and trained in every
     synthesis, as in the authors' code.
@@ -272,7 +228,7 @@ class GeneratedInputs:
 
 
 class SoftPrompts:
-    """An :class:`InputMaker` for text: soft prompts, then embeddings of snippets (FedRevive §3.2).
+    """The maker for text: soft prompts, then embeddings of snippets (FedRevive §3.2).
 
     A few meta-learned vectors, θ, come directly after the model's prediction token; the embeddings of a snippet of text
     follow them and are the latents. The paper's snippets come from a language model of a billion parameters; here they
@@ -352,7 +308,7 @@ class Synthesiser:
 
     def __init__(
         self,
-        maker: InputMaker,
+        maker: GeneratedInputs | SoftPrompts,
         *,
         steps: int = 2,
         generator_lr: float = 3e-3,
@@ -368,19 +324,8 @@ class Synthesiser:
         self.syntheses = 0
 
     def synthesise(self, loss: Callable[[Tensor], Tensor], latents: list[Tensor], labels: Tensor) -> Tensor | None:
-        """Run one synthesis, and return the ``(B, …)`` inputs that had the lowest loss among its steps.
-
-        Args:
-            loss: a function from ``(B, …)`` inputs to their loss.
-            latents: latents from the maker's ``latents``.
-            labels: ``(B,)``.
-
-        Returns:
-            The inputs, without gradient, or None if even the first loss was not finite; a synthesis ends early at such
-            a loss.
-        """
-        (best,) = synthesised([self], lambda _, inputs: loss(*inputs)[None], [latents], [labels])
-        return best
+        """Run one synthesis, with a loss of its ``(B, …)`` inputs alone; see :func:`synthesised`."""
+        return synthesised([self], lambda _, inputs: loss(*inputs)[None], [latents], [labels])[0]
 
     def meta_update(self, adapted: Tensor) -> None:
         """Move θ towards the ``(g,)`` parameters θ' after a synthesis: θ ← (1 - λ) θ + λ θ'.
@@ -413,7 +358,12 @@ def synthesised(
     latents: Sequence[Sequence[Tensor]],
     labels: Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """Run one synthesis of each synthesiser, side by side; see :meth:`Synthesiser.synthesise`."""
+    """Run one synthesis of each synthesiser, side by side.
+
+    Returns:
+        Each one's ``(B, …)`` inputs that had the lowest loss among its steps, without gradient. They are None if even
+        the first loss was not finite; a synthesis ends early at such a loss.
+    """
     thetas = [one.theta.clone().requires_grad_() for one in synthesisers]
     own = [[latent.clone().requires_grad_() for latent in given] for given in latents]
     groups: list[dict[str, Any]] = []
@@ -469,7 +419,7 @@ class Synthesis:
         alpha_feat, alpha_adv: weights of two terms of the loss; see :func:`synthesis_loss`.
         class_logits: ``outputs -> (n, C)``, one row of logits per input.
 
-    The request's result is ``(B, …)`` inputs, or None; see :meth:`.Synthesiser.synthesise`.
+    The request's result is ``(B, …)`` inputs, or None; see :func:`synthesised`.
     """
 
     synthesiser: Synthesiser
@@ -498,30 +448,19 @@ class Synthesis:
         return run, self.model.architecture, self.xs[0].dtype, self.xs[0].device, size, alphas
 
     def alone(self) -> Tensor | None:
-        """Return the inputs; the teachers are evaluated one after another."""
+        """Return the inputs; the models are evaluated one after another."""
         return self.synthesiser.synthesise(self._loss, self.latents, self.labels)
 
     def _loss(self, inputs: Tensor) -> Tensor:
-        *teachers, student = zip(self.xs, self.buffers, strict=True)
-        answers = [outputs_and_statistics(self.model, x, inputs, buffers) for x, buffers in teachers]
-        logits, statistics = zip(*answers, strict=True)
-        of_student = self.model(student[0], inputs, student[1]) if self.alpha_adv else None
-        return synthesis_loss(
-            TeacherAnswers(
-                torch.stack([self.class_logits(rows) for rows in logits]),
-                [torch.stack(layer) for layer in zip(*statistics, strict=True)],
-                _all_stored(self.stored) if self.alpha_feat else None,
-            ),
-            None if of_student is None else self.class_logits(of_student),
-            self.labels,
-            self.weights,
-            alpha_feat=self.alpha_feat,
-            alpha_adv=self.alpha_adv,
-        )
+        asked = list(zip(self.xs, self.buffers, strict=True))[: self.asked]
+        answers = [outputs_and_statistics(self.model, x, inputs, buffers) for x, buffers in asked]
+        outputs, statistics = zip(*answers, strict=True)
+        layers = [torch.stack(layer)[None] for layer in zip(*statistics, strict=True)]
+        return _losses_of([self], torch.stack(outputs)[None], layers)[0]
 
     @classmethod
     def together(cls, requests: Sequence[Synthesis]) -> list[Tensor | None]:
-        """Return each request's inputs; all teachers are evaluated together."""
+        """Return each request's inputs; all models are evaluated together."""
         return synthesised(
             [one.synthesiser for one in requests],
             lambda indices, inputs: _losses([requests[index] for index in indices], torch.stack(list(inputs))),
@@ -529,33 +468,36 @@ class Synthesis:
             [one.labels for one in requests],
         )
 
-
-def _all_stored(stored: Sequence[Tensor | None]) -> Tensor:
-    """Stack the ``(2, F)`` feature statistics of the clients that reported them."""
-    return torch.stack([own for own in stored if own is not None])
+    @property
+    def asked(self) -> int:
+        """Number of models that are evaluated: the teachers, and the student if the adversarial term counts."""
+        return len(self.xs) - (not self.alpha_adv)
 
 
 def _losses(requests: Sequence[Synthesis], inputs: Tensor) -> Tensor:
     """Return the ``(G,)`` synthesis losses of G servers' ``(G, B, …)`` inputs."""
-    first, model = requests[0], requests[0].model
-    asked = len(first.xs) - (not first.alpha_adv)  # the student only if it counts
+    asked = requests[0].asked
     x = torch.stack([x for one in requests for x in one.xs[:asked]])
     same = inputs.unsqueeze(1).expand(-1, asked, *inputs.shape[1:]).flatten(0, 1)
-    outputs, statistics = stacked_outputs_and_statistics(model, x, same)
-    by_server = outputs.unflatten(0, (len(requests), asked))
+    outputs, statistics = stacked_outputs_and_statistics(requests[0].model, x, same)
+    sizes = len(requests), asked
+    return _losses_of(requests, outputs.unflatten(0, sizes), [layer.unflatten(0, sizes) for layer in statistics])
+
+
+def _losses_of(requests: Sequence[Synthesis], outputs: Tensor, statistics: list[Tensor]) -> Tensor:
+    """Return the ``(G,)`` losses, given the models' ``(G, K or K + 1, B, …)`` outputs, and statistics by layer."""
+    first, count = requests[0], len(requests[0].xs) - 1
     logits = torch.stack(
         [
             one.class_logits(rows.flatten(0, 1)).unflatten(0, rows.shape[:2])
-            for one, rows in zip(requests, by_server, strict=True)
+            for one, rows in zip(requests, outputs, strict=True)
         ]
     )
-    count = len(first.xs) - 1
+    stored = [torch.stack([own for own in one.stored if own is not None]) for one in requests if first.alpha_feat]
     return synthesis_loss(
-        TeacherAnswers(
-            logits[:, :count],
-            [layer.unflatten(0, (len(requests), asked))[:, :count] for layer in statistics],
-            torch.stack([_all_stored(one.stored) for one in requests]) if first.alpha_feat else None,
-        ),
+        logits[:, :count],
+        [layer[:, :count] for layer in statistics],
+        torch.stack(stored) if stored else None,
         logits[:, count] if first.alpha_adv else None,
         torch.stack([one.labels for one in requests]),
         torch.stack([one.weights for one in requests]),

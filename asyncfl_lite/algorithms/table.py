@@ -1,31 +1,27 @@
-"""A table of all methods and their costs, and a measurement of a method's actual storage on the server."""
+"""A table of all methods and their costs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
 import pandas as pd
-from torch import Tensor
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.base.errors import ConfigError
 
 
 class Stored(NamedTuple):
-    """Storage of a method on the server: number of vectors, number of samples with logits, and bytes of the rest.
+    """Storage of a method on the server.
 
     Attributes:
         models: number of ``(d,)`` vectors, including the global model.
         logits: number of samples whose logits are stored, over all clients.
-        other_bytes: size of everything else.
     """
 
     models: int
     logits: int
-    other_bytes: int = 0
 
 
 def method_table() -> pd.DataFrame:
@@ -89,31 +85,3 @@ def _factor(word: str, known: dict[str, Any], expression: str) -> int:
             f"{word!r} in {expression!r}"
         )
     return value
-
-
-def measured(method: Algorithm) -> Stored:
-    """Measure a method's current storage on the server, leaving out state that clients would hold."""
-    models, other, seen = 0, 0, set()
-    state = {key: value for key, value in method.state().items() if key not in method.about.on_clients}
-    logits = sum(len(rows) for rows in state.pop("logits", {}).values())
-    for tensor in _tensors(state):
-        where = (tensor.data_ptr(), tensor.numel())
-        if where in seen:
-            continue
-        seen.add(where)
-        if tensor.shape[-1:] == method.x.shape:
-            models += tensor.numel() // method.x.numel()
-        else:
-            other += tensor.numel() * tensor.element_size()
-    return Stored(models, logits, other)
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from _tensors(part)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _tensors(part)

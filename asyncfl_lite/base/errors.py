@@ -82,6 +82,11 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
 
 
+def how_many(count: int, noun: str) -> str:
+    """Return a count with its noun, such as "1 cell" or "2,000 cells"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def reason(error: BaseException) -> str:
     """Return the first line of an exception's message, or the name of its type if it has no message."""
     text = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]

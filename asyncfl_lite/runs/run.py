@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
 """Weights to start from: a file, a state dict, a module, or a saved result's folder."""
+COHORT = "cohort 2"
+"""What a summary says of training in cohorts; a change that rounds differently raises the number. In runs that say
+``cohort``, plain gradient steps took a gradient vector."""
 
 
 def run(
@@ -400,7 +403,7 @@ class Run:
             "most_versions_in_flight": self.simulation.most_versions_in_flight,
             "empty_clients": sum(not len(part) for part in self.parts),
             "parameters": self.model.num_parameters,
-            "training": "cohort" if self.trainer.cohort else "one by one",
+            "training": COHORT if self.trainer.cohort else "one by one",
             "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
             "schedule_sha256": who.digest,
             **({} if self.stopped is None else {"stopped": self.stopped}),

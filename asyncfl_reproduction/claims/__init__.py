@@ -6,7 +6,6 @@ from asyncfl_reproduction.claims.base import (
     check_all,
     check_claims,
     table_of_claims,
-    table_of_contrasts,
     table_of_discoveries,
 )
 from asyncfl_reproduction.claims.fedadt import FEDADT
@@ -15,7 +14,6 @@ from asyncfl_reproduction.claims.fedrevive import FEDREVIVE
 from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.kuiper import KUIPER
 from asyncfl_reproduction.claims.measured import Measured
-from asyncfl_reproduction.statistics import Contrast, simulated_error_rates
 from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, VERDICTS
 
 CLAIMS: dict[str, list[Claim]] = {
@@ -36,13 +34,10 @@ __all__ = [
     "REVERSED",
     "VERDICTS",
     "Claim",
-    "Contrast",
     "Finding",
     "Measured",
     "check_all",
     "check_claims",
-    "simulated_error_rates",
     "table_of_claims",
-    "table_of_contrasts",
     "table_of_discoveries",
 ]

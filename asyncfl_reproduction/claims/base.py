@@ -15,7 +15,7 @@ import pandas as pd
 from asyncfl_reproduction.claims.findings import Finding, short
 from asyncfl_reproduction.claims.measured import ACCURACY, AT_FIXED_RATE, TUNED, UNTRAINED, Measured
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, benjamini_hochberg
+from asyncfl_reproduction.statistics import ERROR_LEVEL, benjamini_hochberg
 from asyncfl_reproduction.verdicts import NOT_RUN, OPEN, REFUTED
 
 TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
@@ -155,17 +155,6 @@ def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
         return table[TABLE]
     table[FIXED] = table[FIXED].fillna(table["ours"])
     return table.fillna("")
-
-
-def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per comparison behind trained claims, with the fields of :class:`Contrast`."""
-    rows = [
-        {"claim": claim.id, "column": column, **found._asdict()}
-        for claim, column, finding, *_ in checked
-        if claim.kind == TRAINED
-        for found in finding.contrasts
-    ]
-    return pd.DataFrame(rows, columns=["claim", "column", *Contrast._fields])
 
 
 def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:

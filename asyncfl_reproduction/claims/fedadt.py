@@ -9,6 +9,7 @@ FedBuff's best running average. The paper's "Fail" means that a run never reache
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -91,15 +92,11 @@ def _never_fail(m: Measured) -> Finding:
 
 def _sooner_with_alpha(m: Measured) -> Finding:
     """Check that a method reaches the same target sooner if clients' labels are more even, that is, if α is larger."""
-
-    def columns() -> Iterator[tuple[str, str]]:
-        for data in TARGETS:
-            for less, more in zip(ALPHAS, ALPHAS[1:], strict=False):
-                yield f"fedadt/table1/{data}-dir{more}", f"fedadt/table1/{data}-dir{less}"
-
+    columns = [[f"fedadt/table1/{data}-dir{alpha}" for alpha in ALPHAS] for data in TARGETS]
     return _joined(
         m.sooner(f"{even}/{method}", f"{uneven}/{method}", targets(m, uneven))
-        for even, uneven in columns()
+        for of_data in columns
+        for uneven, even in pairwise(of_data)
         for method in METHODS
     )
 

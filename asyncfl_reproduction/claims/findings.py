@@ -105,10 +105,10 @@ def compare(
     """
     if left is None or right is None:
         return Finding(NOT_RUN, f"{label}: not run")
-    both = pd.concat({"left": by_seed(left), "right": by_seed(right)}, axis=1).dropna()
+    left, right = by_seed(left).dropna().align(by_seed(right).dropna(), join="inner")
     equal = EQUAL_POINTS if unit == "points" else None
-    found = contrast((both["left"] - both["right"]).to_numpy(), label, margin, unit=unit, equal=equal)
-    shown = (f"{mean_text(scale * both[side])}{mark}" for side, mark in zip(both, marks, strict=True))
+    found = contrast((left - right).to_numpy(), label, margin, unit=unit, equal=equal)
+    shown = (f"{mean_text(scale * side)}{mark}" for side, mark in zip((left, right), marks, strict=True))
     asked = f" (asked: above {scale * margin:g})" if margin else ""
     return Finding(found.verdict, f"{label}: {', '.join(shown)}, {interval_text(found, scale)}{asked}", found)
 

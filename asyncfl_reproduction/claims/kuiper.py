@@ -12,6 +12,7 @@ seed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -83,7 +84,7 @@ def steps(m: Measured, cells: Sequence[str]) -> tuple[list[tuple[str, str]], lis
     """Return the pairs of neighbours among the cells that were run, and a "not run" finding for each other cell."""
     ran = [name for name in cells if m.by_seed(name) is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name in cells if name not in ran]
-    return list(zip(ran, ran[1:], strict=False)), missing
+    return list(pairwise(ran)), missing
 
 
 def rising(m: Measured, cells: Sequence[str]) -> Finding:
@@ -97,7 +98,7 @@ def growing(named: Iterable[Named], unit: str = "points") -> Finding:
     named = list(named)
     known = [one for one in named if one[1] is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name, values in named if values is None]
-    return all_of([*(larger(after, before, unit) for before, after in zip(known, known[1:], strict=False)), *missing])
+    return all_of([*(larger(after, before, unit) for before, after in pairwise(known)), *missing])
 
 
 def below(m: Measured, name: str, limit: float) -> Finding:
@@ -118,7 +119,7 @@ def sooner_in_order(m: Measured, cells: Sequence[str]) -> Finding:
     if any(values is None for values in ends):
         return Finding(NOT_RUN, "not run")
     target = SHARE_OF_FINAL * pd.concat(ends, axis=1, join="inner").min(axis=1)
-    return all_of(m.sooner(first, second, target) for first, second in zip(cells, cells[1:], strict=False))
+    return all_of(m.sooner(first, second, target) for first, second in pairwise(cells))
 
 
 def unimodal(m: Measured, cells: Sequence[str]) -> Finding:

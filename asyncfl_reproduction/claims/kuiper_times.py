@@ -20,25 +20,15 @@ def as_finding(holds: bool, text: str) -> Finding:
 
 
 def printed_seconds(table: str) -> dict[str, dict[str, float]]:
-    """Return seconds by data set and board, as a table of the paper prints them."""
+    """Return seconds by data set and board: Table 1's are per epoch, and Table 2's for the whole test set."""
     found = published("KUIPER", table).set_index(["dataset", "device"])["value"]
     boards = measure.BOARDS.items()
     return {data: {name: float(found[data, printed]) for name, printed in boards} for data in measure.LAWS}
 
 
-def epoch_seconds() -> dict[str, dict[str, float]]:
-    """Return seconds per epoch by data set and board, as Table 1 prints them."""
-    return printed_seconds("Table 1")
-
-
-def test_seconds() -> dict[str, dict[str, float]]:
-    """Return seconds for the whole test set by data set and board, as Table 2 prints them."""
-    return printed_seconds("Table 2")
-
-
 def boards_in_order(m: Measured) -> Finding:
     """Check that printed seconds fall from Nano to AGX, and that the delay laws use these seconds."""
-    printed = epoch_seconds()
+    printed = printed_seconds("Table 1")
     falling = all((np.diff(list(seconds.values())) < 0).all() for seconds in printed.values())
     same = all(measure.epoch_seconds(data) == seconds for data, seconds in printed.items())
     text = "; ".join(f"{data}: " + " > ".join(f"{s:g}" for s in by.values()) for data, by in printed.items())
@@ -47,7 +37,7 @@ def boards_in_order(m: Measured) -> Finding:
 
 def ratio_between(board: str, low: float, high: float) -> Finding:
     """Check that a board takes ``low`` to ``high`` times as long as an AGX, on both data sets."""
-    ratios = [seconds[board] / seconds["AGX"] for seconds in epoch_seconds().values()]
+    ratios = [seconds[board] / seconds["AGX"] for seconds in printed_seconds("Table 1").values()]
     text = f"{board} / AGX: " + " and ".join(f"{ratio:.2f}" for ratio in ratios) + f"; wanted {low:g} to {high:g}"
     return as_finding(all(low <= ratio <= high for ratio in ratios), text)
 
@@ -60,7 +50,8 @@ def more_than_the_last_layer(m: Measured) -> Finding:
     the test set has. The claim assumes as many clips per video as in training; with one clip per test video, the
     numbers cannot distinguish the two.
     """
-    of = {data: (data, epoch_seconds()[data], test_seconds()[data]) for data in measure.LAWS}
+    epochs, tests = printed_seconds("Table 1"), printed_seconds("Table 2")
+    of = {data: (data, epochs[data], tests[data]) for data in measure.LAWS}
     passes = {data: list(measure.passes_a_clip(*one).values()) for data, one in of.items()}
     several = measure.HMDB51_CLIPS / measure.VIDEOS["HMDB51"][0]
     single = measure.passes_a_clip(*of["HMDB51"], clips_a_video=several).values()

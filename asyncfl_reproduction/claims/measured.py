@@ -208,7 +208,7 @@ class Measured:
         both = pd.concat(times, axis=1, join="inner")
         if both.empty:
             return Finding(NOT_RUN, f"{label}: no seed with a target in common")
-        ratios, bounds, reached = self.time_ratios(faster, slower, target, windows)
+        ratios, bounds, reached = self.time_ratios(faster, slower, times)
         equal = EQUAL_RATIO if reached else None
         found = contrast(ratios, label, math.log(factor), unit="log ratio", equal=equal, bounds=bounds)
         shown = (f"{time_text(both[side])}{self.mark(cell)}" for side, cell in zip(both, (faster, slower), strict=True))
@@ -219,7 +219,7 @@ class Measured:
         return Finding(found.verdict, text, found)
 
     def time_ratios(
-        self, faster: str, slower: str, target: float | pd.Series, windows: tuple[int, int] = (1, 1)
+        self, faster: str, slower: str, times: Sequence[pd.Series]
     ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
         """Return the log ratios of two cells' times to a target, with three flags about runs that miss it.
 
@@ -229,13 +229,13 @@ class Measured:
 
         Args:
             faster: the cell whose lead gives positive ratios.
-            slower, target, windows: as for :meth:`sooner`.
+            slower: the other cell.
+            times: the two cells' times from :meth:`times_to`.
         """
         columns = []
-        for cell, window in zip((faster, slower), windows, strict=True):
+        for cell, own in zip((faster, slower), times, strict=True):
             first, end = (self.of_curves(cell, of) for of in (_first_test, _last_test))
-            times = self.times_to(cell, target, window)
-            columns += [times.clip(lower=first.reindex(times.index)), end]
+            columns += [own.clip(lower=first.reindex(own.index)), end]
         a, end_a, b, end_b = pd.concat(columns, axis=1, join="inner", keys=range(4)).to_numpy().T
         return *log_ratios(a, b, (end_a, end_b)), bool(np.isfinite([a, b]).all())
 
@@ -261,8 +261,8 @@ class Measured:
 
 def _first_test(curve: pd.DataFrame) -> float:
     """Return the time of a run's first test after its start."""
-    later = curve["time"][curve["time"] > 0]
-    return float(later.iloc[0]) if len(later) else 1.0
+    times = curve["time"].to_numpy()
+    return float(times[times > 0][0]) if (times > 0).any() else 1.0
 
 
 def _last_test(curve: pd.DataFrame) -> float:
@@ -286,10 +286,15 @@ def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
     Returns:
         The time, or infinity if the target is not reached.
     """
-    reached = curve["accuracy"].rolling(window, min_periods=1).mean() >= target
-    return float(curve["time"][reached].iloc[0]) if reached.any() else math.inf
+    reached = np.flatnonzero(running_average(curve, window) >= target)
+    return float(curve["time"].iloc[reached[0]]) if len(reached) else math.inf
+
+
+def running_average(curve: pd.DataFrame, window: int) -> pd.Series:
+    """Return the running average of a curve's accuracy over this many evaluations, with fewer at the start."""
+    return curve["accuracy"] if window == 1 else curve["accuracy"].rolling(window, min_periods=1).mean()
 
 
 def best_average(curve: pd.DataFrame, window: int) -> float:
     """Return the highest running average of a curve's accuracy over this many evaluations, as a fraction."""
-    return float(curve["accuracy"].rolling(window, min_periods=1).mean().max())
+    return float(running_average(curve, window).max())

@@ -24,13 +24,12 @@ from typing import NamedTuple
 import pandas as pd
 
 from asyncfl_lite.base.devices import actual
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, how_many
 from asyncfl_lite.runs.assembly import load_task, make_simulation
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import run
 from asyncfl_lite.runs.store import Standing, read_record
-from asyncfl_lite.simulator.clock_only import NOTHING, ClockOnly, VersionCounter
-from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
@@ -94,7 +93,7 @@ class Estimate:
         waiting = len(self.states) - counts.get("complete", 0)
         again = ", ".join(f"{counts[state]} {state}" for state in ("stale", "changed") if state in counts)
         lines = [
-            f"{len(self.states)} cells: {counts.get('complete', 0)} complete, "
+            f"{how_many(len(self.states), 'cell')}: {counts.get('complete', 0)} complete, "
             f"{waiting} to run{f' ({again})' if again else ''}"
         ]
         papers = list(self.rows.groupby("paper", sort=False))
@@ -104,15 +103,16 @@ class Estimate:
             lines.append(f"estimated cost: {self._amount(self.rows)}, {self._speed()}")
         if self.unknown:
             name, reason = next(iter(self.unknown.items()))
-            lines.append(f"not estimated: {len(self.unknown)} cells, such as {name}: {reason}")
+            lines.append(f"not estimated: {how_many(len(self.unknown), 'cell')}, such as {name}: {reason}")
         return "\n".join(lines)
 
     def _amount(self, rows: pd.DataFrame) -> str:
         took = duration(rows["seconds"].sum() / self.workers)
-        return f"{rows['runs'].sum()} runs, {rows['updates'].sum():,.0f} client updates, about {took}"
+        updates = how_many(round(rows["updates"].sum()), "client update")
+        return f"{how_many(rows['runs'].sum(), 'run')}, {updates}, about {took}"
 
     def _speed(self) -> str:
-        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        workers = how_many(self.workers, "worker")
         return f"with {workers} (speed of {self.rows['recorded'].sum()} cells as recorded, else measured now)"
 
 
@@ -267,29 +267,22 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def client_updates(config: Config) -> float:
-    """Return the number of jobs that clients train in a run, including those in flight when it ends.
+    """Return the number of updates that the server receives in a run; recorded speeds are per update received, too.
 
-    Usually it is the number of versions times the buffer size, plus the jobs in flight. If a virtual time ends the run,
-    or jobs are called off, the first :data:`WINDOW` updates are simulated on the run's own clock, with clients of equal
-    size, and the number is extrapolated.
+    Jobs that are called off or in flight at the end do not count. Few of them are trained: at most an eighth of the
+    received ones in our cells, and usually a hundredth. If a virtual time ends the run, or rounds end with a buffer
+    that is not full, the first :data:`WINDOW` updates are simulated on the run's own clock, with clients of equal size,
+    and the number is extrapolated.
     """
-    calls_off = config.scheduling in ("rounds", "burst") and config.buffer_size < config.concurrency
-    if config.horizon is None and not calls_off:
-        in_flight = 0 if config.scheduling == "rounds" else config.concurrency
-        return float(config.rounds * config.buffer_size + in_flight)
-    trained, rounds = 0, math.inf if config.rounds is None else config.rounds
+    rounds = math.inf if config.rounds is None else config.rounds
+    fills = config.scheduling != "rounds" or config.concurrency % config.buffer_size == 0
+    if config.horizon is None and fills:
+        return float(rounds * config.buffer_size)
     begun = config.model_copy(update={"rounds": int(min(math.ceil(WINDOW / config.buffer_size), rounds))})
     parts = [range(100)] * config.clients
-
-    def count(jobs: list[Job]) -> list[Outcome]:
-        nonlocal trained
-        trained += len(jobs)
-        return [NOTHING] * len(jobs)
-
     simulation = make_simulation(begun, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
-    simulation.run(count)
+    simulation.run_alone()
     versions = simulation.algorithm.version
     if versions < begun.rounds or begun.rounds == rounds:
-        return float(trained)
-    horizon = math.inf if config.horizon is None else config.horizon / simulation.clock
-    return trained * min(rounds / versions, horizon)
+        return float(simulation.received)
+    return simulation.received * min(rounds / versions, (config.horizon or math.inf) / simulation.clock)

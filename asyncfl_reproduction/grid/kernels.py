@@ -29,7 +29,7 @@ from typing import IO, Any, ClassVar
 import psutil
 
 from asyncfl_lite.base.errors import needs
-from asyncfl_reproduction.grid.interrupts import ask_kernels, wait_for
+from asyncfl_reproduction.grid.interrupts import GRACE, ask_kernels, wait_for
 
 with needs("grid", "a grid"):
     from jupyter_client.connect import KernelConnectionInfo
@@ -112,6 +112,10 @@ class WarmProvisioner(LocalProvisioner):
         """Send a signal to the kernel and the processes that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self.pgid, signum)
+
+    def get_shutdown_wait_time(self, recommended: float = 5.0) -> float:
+        """Return the seconds that a kernel gets to end: half of them before it is asked, half to save its runs."""
+        return 2 * GRACE
 
     async def terminate(self, restart: bool = False) -> None:
         """Ask the kernel to end."""

@@ -9,6 +9,7 @@ A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
 
 from __future__ import annotations
 
+import math
 import os
 import traceback
 from collections import Counter
@@ -24,7 +25,7 @@ from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.claims import Elsewhere
-from asyncfl_lite.base.errors import AsyncFLError, ResultError, needs
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, needs
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_in_turn
 from asyncfl_lite.runs.results import Result, load_complete
@@ -46,7 +47,7 @@ from asyncfl_reproduction.home import NOTEBOOKS
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
 PRELOADED = (
-    *("pandas", "sklearn.datasets", "asyncfl_lite.plots", "asyncfl_reproduction.grid.run"),
+    *("pandas", "asyncfl_lite.plots", "asyncfl_reproduction.grid.run"),
     "torch.fx.experimental.symbolic_shapes",  # imported by torch at the first gradient, which takes half a second
 )
 """Modules that a cell's kernel has already imported when it starts."""
@@ -79,6 +80,7 @@ def run_grid(
     workers: int = 1,
     scheduler: str | None = None,
     notebook: str | Path | None = None,
+    minutes_per_cell: float | None = None,
     finished: Callable[[Cell], None] | None = None,
 ) -> Report:
     """Run the cells that are not complete, one notebook each, ``workers`` at a time.
@@ -95,8 +97,16 @@ def run_grid(
         scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
             threads; they must see ``runs`` and ``notebook`` under the same paths.
         notebook: the papermill template; the package's own if None.
+        minutes_per_cell: time limit in minutes of real time for a cell's training; a cell that reaches it saves itself
+            and counts as failed, and the next grid continues it. None for no limit.
         finished: called with each cell as soon as it is done.
+
+    Raises:
+        ConfigError: if the time limit is not a positive number; with a scheduler, also as
+            :func:`~asyncfl_reproduction.grid.workers.connected`.
     """
+    if minutes_per_cell is not None and not 0 < minutes_per_cell < math.inf:
+        raise ConfigError(f"minutes_per_cell: must be a positive number, got {minutes_per_cell:g}")
     runs, report = Path(runs), Report()
     check_writable(runs)
     cells = [cell for cell in cells if cell.waits_for is None]
@@ -109,7 +119,7 @@ def run_grid(
         return report
     waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).about.family != "distilling")  # long first
     notebook = NOTEBOOKS / EXPERIMENT if notebook is None else notebook
-    work = partial(run_cell, notebook=Path(notebook).resolve())
+    work = partial(run_cell, notebook=Path(notebook).resolve(), minutes=minutes_per_cell)
     workers = workers if scheduler is None else count_workers(scheduler)
     with tqdm(total=len(waiting), unit="cell", desc="grid", smoothing=0) as bar:
         bar.set_postfix_str(_running(len(waiting), workers, 0))
@@ -148,12 +158,12 @@ def _running(left: int, workers: int, failed: int) -> str:
     return f"{min(left, workers)} running, {failed} failed"
 
 
-def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
-    """Run one cell's notebook; return the cell's name, and the last line of its error, or None."""
+def run_cell(cell: Cell, runs: Path, notebook: Path, minutes: float | None = None) -> tuple[str, str | None]:
+    """Run one cell's notebook for at most so long; return the cell's name, and the last line of its error, or None."""
     folder = cell.folder(runs)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        error = _execute(cell, folder.resolve(), notebook)
+        error = _execute(cell, folder.resolve(), notebook, minutes)
         if error is not None:
             return cell.name, error
         summarise_cell(cell, runs)
@@ -165,10 +175,11 @@ def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
     return cell.name, None
 
 
-def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
+def _execute(cell: Cell, folder: Path, notebook: Path, minutes: float | None) -> str | None:
     """Execute the template notebook for a cell, and retry once if the kernel died or did not start."""
     with needs("grid", "a grid"):
         import papermill
+        from nbclient.exceptions import CellTimeoutError
 
     os.environ["OMP_NUM_THREADS"] = "1"
     quiet_kernels()
@@ -176,6 +187,7 @@ def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
     execute = partial(
         papermill.execute_notebook, notebook, part, parameters,
         kernel_name="python3", progress_bar=False, cwd=str(folder),
+        execution_timeout=minutes and math.ceil(60 * minutes),
     )  # fmt: skip
     try:
         with warm_kernels(PRELOADED):
@@ -187,6 +199,8 @@ def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
     except papermill.PapermillExecutionError as error:
         part.replace(folder / FAILED)
         return f"{error.ename}: {error.evalue} (see {FAILED})"
+    except CellTimeoutError:  # the kernel was asked to end, and its runs saved themselves
+        return f"stopped after {minutes:g} minutes; what it finished is kept, and the same command continues"
     finally:
         part.unlink(missing_ok=True)
     return None

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from asyncfl_lite.base.errors import ResultError
@@ -155,26 +154,38 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
 
 
 def _results(cells: Sequence[Cell], rows: pd.DataFrame, curves: pd.DataFrame) -> dict[str, list[Result]]:
-    """Build the results of cells from a paper's two tables.
-
-    Rows are selected with numpy, because pandas takes milliseconds for the rows of each run.
-    """
+    """Build the results of cells from a paper's two tables."""
     configs = {(cell.name, config.seed): config for cell in cells for config in cell.configs}
+    now = {cell.name: meaning(cell.config) for cell in cells}
     kept = rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :]
     filled = rows[kept].notna().to_numpy().tolist()
-    numbers = {name: curves[name].to_numpy() for name in curves.columns.drop(["cell", "seed"])}
-    where = curves.groupby(["cell", "seed"]).indices
+    by_run = _by_run(curves)
     found: dict[str, list[Result]] = {}
     for row, has in zip(rows.to_dict("records"), filled, strict=True):
-        run = row["cell"], row["seed"]
-        config = configs.get(run)
-        if config is None or config.hash != row["config_hash"]:
+        name, seed = row["cell"], row["seed"]
+        config, meant = configs.get((name, seed)), json.loads(row["meaning"])
+        if config is None or config.hash != row["config_hash"] or revised(meant, now[name]):
             continue
-        parts = {name: column[where[run]] for name, column in numbers.items()}
-        curve = pd.DataFrame({name: part for name, part in parts.items() if not np.isnan(part).all()})
-        summary = {name: row[name] for name, there in zip(kept, has, strict=True) if there}
-        timing, meant = {"cpu_seconds": row["cpu_seconds"]}, json.loads(row["meaning"])
-        result = Result(config, summary, curve, **NOT_KEPT, timing=timing, meaning=meant, versions={})
-        if not result.outdated:
-            found.setdefault(run[0], []).append(result)
+        summary = {number: row[number] for number, there in zip(kept, has, strict=True) if there}
+        timing = {"cpu_seconds": row["cpu_seconds"]}
+        result = Result(config, summary, by_run[name, seed], **NOT_KEPT, timing=timing, meaning=meant, versions={})
+        found.setdefault(name, []).append(result)
     return {cell.name: found[cell.name] for cell in cells if cell.name in found}
+
+
+def _by_run(curves: pd.DataFrame) -> dict[tuple[str, int], pd.DataFrame]:
+    """Return each run's curve, without the columns in which it has no number.
+
+    Curves are cut out of tables in which runs have the same columns, because pandas takes long to make a table.
+    """
+    curves = curves.sort_values(["cell", "seed"], kind="stable")
+    runs, numbers = [curves["cell"], curves["seed"]], curves.drop(columns=["cell", "seed"])
+    there, ends = numbers.notna().groupby(runs).any(), numbers.groupby(runs).size().cumsum()
+    with_columns: dict[bytes, pd.DataFrame] = {}
+    found, begin = {}, 0
+    for run, has, end in zip(ends.index, there.to_numpy(), ends, strict=True):
+        if has.tobytes() not in with_columns:
+            with_columns[has.tobytes()] = numbers.loc[:, has]
+        found[run] = with_columns[has.tobytes()].iloc[begin:end].set_axis(pd.RangeIndex(end - begin))
+        begin = end
+    return found

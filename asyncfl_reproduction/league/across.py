@@ -19,7 +19,7 @@ import pandas as pd
 from asyncfl_lite.runs.config import Config
 from asyncfl_reproduction.claims.findings import Finding, against, compare
 from asyncfl_reproduction.claims.measured import ACCURACY, UNTRAINED, Measured
-from asyncfl_reproduction.claims.storage import storage
+from asyncfl_reproduction.league.costs import storage
 from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, benjamini_hochberg, contrast, scaled
 from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, OPEN, REVERSED
 from asyncfl_reproduction.written import count

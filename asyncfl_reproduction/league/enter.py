@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, how_many
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.grid.cost import HOURS_UNASKED, duration
 from asyncfl_reproduction.league.entry import Entry, check_rules, read_entry
@@ -104,8 +104,9 @@ def _say_cost(
 ) -> None:
     """Print the number of runs and a bound on their time; raise an error if that is too long and ``yes`` is false."""
     seconds = count * trial.seconds / workers
+    runs = f"{how_many(count, 'run')} of {how_many(trial.updates, 'client update')}"
     say(
-        f"{newcomer.entry.name}: {count} runs of {trial.updates} client updates; alone one takes {trial.seconds:.1f} "
+        f"{newcomer.entry.name}: {runs}; alone one takes {trial.seconds:.1f} "
         f"seconds, so all take at most about {duration(seconds)} with {workers} at a time, less in lockstep"
     )
     if seconds > 3600 * HOURS_UNASKED and not yes:

@@ -19,7 +19,6 @@ from asyncfl_lite.base.style import ACCENT
 from asyncfl_lite.runs.assembly import load_task
 from asyncfl_reproduction.league.across import TARGET_SHARE
 from asyncfl_reproduction.league.costs import Costs, costs
-from asyncfl_reproduction.league.curves import NEAREST, draw_beside
 from asyncfl_reproduction.league.field import REFERENCE, Place
 from asyncfl_reproduction.league.run import Newcomer, Trial
 from asyncfl_reproduction.league.standings import (
@@ -35,6 +34,7 @@ from asyncfl_reproduction.league.standings import (
     ranked,
 )
 from asyncfl_reproduction.league.template import TEMPLATE
+from asyncfl_reproduction.report.figures import finish, legend_of, panels
 from asyncfl_reproduction.report.page import picture
 from asyncfl_reproduction.report.ranks import Ranking, draw_ranks
 from asyncfl_reproduction.statistics import Contrast
@@ -43,6 +43,8 @@ from asyncfl_reproduction.written import count, with_signs
 
 HEADINGS = {"tuned": ("Tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", EQUIVALENT: "#1d4ed8"}
+NEAREST = 5
+"""Methods nearest to the newcomer in accuracy whose curves are drawn beside its own."""
 WIDEST_BAR = 30.0
 """Most points that a bar shows to either side."""
 NOT_COMPARED = (
@@ -377,3 +379,40 @@ def _listed(names: Sequence[str]) -> str:
 
 def _as_source(figure: Figure | None) -> str:
     return "" if figure is None else "data:image/png;base64," + base64.b64encode(picture(figure, "").data).decode()
+
+
+def shown_beside(one: Standings, newcomer: str) -> list[str]:
+    """Return the newcomer, the five methods whose mean accuracy is nearest to its own, and FedBuff."""
+    own = next(row.mean for row in one.rows if row.method == newcomer)
+    others = sorted((row for row in one.rows if row.method != newcomer), key=lambda row: abs(row.mean - own))
+    names = [row.method for row in others[:NEAREST]]
+    with_reference = [*names, REFERENCE] if any(row.method == REFERENCE for row in others[NEAREST:]) else names
+    return [*with_reference, newcomer]
+
+
+def draw_beside(one: Standings, newcomer: str) -> tuple[Figure, list[str]]:
+    """Draw accuracy over client updates and over virtual time, and return the figure and the methods shown.
+
+    The time axis ends a fifth after the newcomer, because synchronous rounds may go on for twenty times as long.
+    """
+    shown = shown_beside(one, newcomer)
+    curves = {method: one.measured.curves[method] for method in shown}
+    figure, axes = panels(2)
+    figure.set_size_inches(11, 4.2)
+    for own, over in zip(axes, ("updates", "time"), strict=True):
+        plots.plot_curves(curves, over=over, axes=own)
+        _mark(own, plots.title(newcomer))
+    ends = [curve["time"].iloc[-1] for curve in curves[newcomer]]
+    axes[1].set(xlim=(0, 1.2 * max(ends)), ylabel="")
+    entries = legend_of(axes[0])
+    for own in axes:
+        own.get_legend().remove()
+    return finish(figure, entries), shown
+
+
+def _mark(axes: plt.Axes, title: str) -> None:
+    """Draw the curve with this title in the accent colour."""
+    for line, band in zip(axes.get_lines(), axes.collections, strict=True):
+        if line.get_label() == title:
+            line.set(color=ACCENT, linewidth=3)
+            band.set(facecolor=ACCENT)

@@ -205,7 +205,7 @@ def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) ->
     median, never = float(np.median(times)), int(np.isinf(times).sum())
     if method == newcomer:
         return Times(median, never, None)
-    ratios, bounds, _ = measured.time_ratios(newcomer, method, target)
+    ratios, bounds, _ = measured.time_ratios(newcomer, method, [measured.times_to(newcomer, target), times])
     return Times(
         median, never, contrast(ratios, method, unit="log ratio", equal=None, bounds=bounds, alpha=ERROR_LEVEL)
     )

@@ -12,10 +12,9 @@ import pandas as pd
 
 from asyncfl_reproduction.claims.measured import ACCURACY
 from asyncfl_reproduction.grid.tidy import read_tidy
-from asyncfl_reproduction.report.folds import folded
 from asyncfl_reproduction.report.names import place
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.tables import listed
+from asyncfl_reproduction.report.tables import folded, listed
 from asyncfl_reproduction.written import count
 
 

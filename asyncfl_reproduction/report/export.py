@@ -79,22 +79,33 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
 
 def markdown(table: pd.DataFrame) -> str:
     """Return a table as GitHub's Markdown, with special characters escaped."""
-    rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    lines = ("| " + " | ".join(" ".join(str(text).split()).translate(PLAIN) for text in row) + " |" for row in rows)
+    head, *rows = _escaped(table, PLAIN)
+    lines = ("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
     return "\n".join(lines) + "\n"
-
-
-PLAIN = str.maketrans({"|": r"\|", "[": r"\[", "&": "&amp;", "<": "&lt;"})
-"""Special character in a Markdown table -> its escaped form."""
 
 
 def latex(table: pd.DataFrame) -> str:
     """Return a table as LaTeX for ``booktabs``, with special characters escaped and symbols as commands."""
-    style = table.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis="columns")
-    return style.to_latex(hrules=True, column_format="l" * len(table.columns)).translate(SYMBOLS)
+    head, *rows = (" & ".join(row) + r" \\" for row in _escaped(table, COMMANDS))
+    begin = rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}"
+    lines = [begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
 
 
+def _escaped(table: pd.DataFrame, characters: dict[int, str]) -> list[list[str]]:
+    """Return a table's header and rows as texts in one line each, with some characters replaced."""
+    rows = [table.columns, *table.to_numpy().tolist()]
+    return [[" ".join(str(text).split()).translate(characters) for text in row] for row in rows]
+
+
+PLAIN = str.maketrans({"|": r"\|", "[": r"\[", "&": "&amp;", "<": "&lt;"})
+"""Special character in a Markdown table -> its escaped form."""
 GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "η": "eta", "λ": "lambda", "ν": "nu", "τ": "tau"}
 SIGNS = {"±": "pm", "×": "times", "≥": "geq", "≤": "leq", "≈": "approx", "†": "dagger"}
-SYMBOLS = str.maketrans({c: f"${c}$" for c in "<>|"} | {c: f"$\\{name}$" for c, name in (GREEK | SIGNS).items()})
-"""Symbol missing in LaTeX's text fonts -> its formula."""
+COMMANDS = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {c: f"${c}$" for c in "<>|"}
+    | {c: f"$\\{name}$" for c, name in (GREEK | SIGNS).items()}
+)
+"""Special character in LaTeX, or symbol missing in its text fonts -> its command or formula."""

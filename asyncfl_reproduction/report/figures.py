@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from asyncfl_lite import plots
+from asyncfl_reproduction.claims.measured import running_average
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.statistics import deviation
 
@@ -83,11 +84,6 @@ def percent(recorded: Recorded, cell: str) -> np.ndarray | None:
     return None if values is None else 100 * values
 
 
-def smoothed(curves: Sequence[pd.DataFrame], window: int) -> list[pd.DataFrame]:
-    """Return curves smoothed by a running average over this many evaluations, with fewer at the start."""
-    return [curve.assign(accuracy=curve["accuracy"].rolling(window, min_periods=1).mean()) for curve in curves]
-
-
 def draw_curves(
     recorded: Recorded,
     shown: Mapping[str, Mapping[str, str]],
@@ -117,7 +113,11 @@ def draw_curves(
     entries = {}
     for axis, (title, cells) in zip(axes, shown.items(), strict=True):
         axis.set_title(title)
-        curves = {m: smoothed(there[cell], window(m)) for m, cell in cells.items() if cell in there}
+        curves = {
+            m: [curve.assign(accuracy=running_average(curve, window(m))) for curve in there[cell]]
+            for m, cell in cells.items()
+            if cell in there
+        }
         if not curves:
             say_not_run(axis)
             continue

@@ -23,19 +23,17 @@ from asyncfl_reproduction.report import (
     figures_fedecho,
     figures_fedrevive,
     figures_kuiper,
-    figures_kuiper_parts,
     head_to_head,
     shown,
     summary,
 )
 from asyncfl_reproduction.report.export import write_tables
 from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
-from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import FOOTNOTE, WORDS, marked, names, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.report.searches import own_searches, searches
-from asyncfl_reproduction.report.tables import background, beside, listed, was_run
+from asyncfl_reproduction.report.tables import as_list, background, beside, folded, listed, was_run
 from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.written import count
 
@@ -43,7 +41,7 @@ PANELS, LINES, PICTURES = 12, 12, 4
 """Most panels of a picture of a user's own curves, most lines of a panel, and most pictures."""
 FIGURES: dict[tuple[str, str], PaperFigure] = {
     (figure.paper, figure.name): figure
-    for module in (figures_fedecho, figures_fedrevive, figures_kuiper, figures_kuiper_parts, figures_fedadt)
+    for module in (figures_fedecho, figures_fedrevive, figures_kuiper, figures_fedadt)
     for figure in module.FIGURES
 }
 

@@ -14,7 +14,6 @@ from pandas.io.formats.style import Styler
 
 from asyncfl_reproduction.grid.columns import untuned
 from asyncfl_reproduction.published import layout
-from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.names import WORDS, in_names, with_titles, words
 from asyncfl_reproduction.report.recorded import MISSING
 from asyncfl_reproduction.report.tables import (
@@ -23,7 +22,9 @@ from asyncfl_reproduction.report.tables import (
     OURS,
     PAPER,
     PARTS,
+    as_list,
     background,
+    folded,
     laid_out,
     lines_of,
     part,

@@ -12,10 +12,20 @@ from pandas.io.formats.style import Styler
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_reproduction.claims import CLAIMS, VERDICTS
 from asyncfl_reproduction.published import published
-from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.names import marked, place, words
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.tables import FIXED, LEFT, PAPER, background, beside, lines_of, listed, part
+from asyncfl_reproduction.report.tables import (
+    FIXED,
+    LEFT,
+    PAPER,
+    as_list,
+    background,
+    beside,
+    folded,
+    lines_of,
+    listed,
+    part,
+)
 from asyncfl_reproduction.written import count, with_signs
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -254,3 +255,13 @@ def listed(table: pd.DataFrame, coloured: str = "", by: str = "", precision: int
     if coloured:
         style = style.apply(lambda column: [background(v) for v in table[by or coloured]], subset=[coloured])
     return style
+
+
+def folded(summary: str, html: str) -> str:
+    """Return HTML folded below a one-line summary; escape plain text with :func:`html.escape` first."""
+    return f'<details class="folded"><summary>{summary}</summary>{html}</details>'
+
+
+def as_list(texts: Iterable[str]) -> str:
+    """Return plain texts as an HTML list."""
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"

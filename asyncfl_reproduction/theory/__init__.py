@@ -11,9 +11,7 @@ own code runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
-import pandas as pd
+from collections.abc import Callable
 
 from asyncfl_reproduction.theory.fedecho_buffer import check_t3
 from asyncfl_reproduction.theory.fedecho_gradients import check_t1, check_t2
@@ -31,7 +29,6 @@ from asyncfl_reproduction.theory.results import (
     Case,
     Check,
     as_table,
-    cases_table,
     slope,
 )
 
@@ -63,16 +60,5 @@ __all__ = [
     "Case",
     "Check",
     "as_table",
-    "cases_table",
-    "check_all",
     "slope",
 ]
-
-
-def check_all(checks: Iterable[Check] | None = None) -> pd.DataFrame:
-    """Run every check, which takes about 15 seconds on one core, and return one row for each.
-
-    Args:
-        checks: results to tabulate; by default all checks are run.
-    """
-    return as_table([check() for check in CHECKS.values()] if checks is None else checks)

@@ -161,16 +161,6 @@ def as_table(checks: Iterable[Check]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def cases_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one row per case: kind, setting, measured and expected number, whether they agree, and the share used."""
-    rows = [
-        (check.id, case.kind, case.what, case.measured, case.relation, case.bound, case.holds, case.used)
-        for check in checks
-        for case in check.cases
-    ]
-    return pd.DataFrame(rows, columns=["check", "kind", "setting", "measured", "should be", "bound", "holds", "used"])
-
-
 def slope(lengths: Iterable[float], values: Iterable[float]) -> float:
     """Return the least-squares slope of log ``values`` over log ``lengths``, which is -½ for a rate T^-½."""
     points = [(math.log(length), math.log(value)) for length, value in zip(lengths, values, strict=True)]

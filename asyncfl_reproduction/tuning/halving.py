@@ -14,19 +14,14 @@ from itertools import chain
 from math import isnan, sqrt
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.tuning.choices import OTHERS, chosen_for
 from asyncfl_reproduction.tuning.grids import Grid, OwnSearch
 from asyncfl_reproduction.tuning.outcomes import METRIC, keep, of_cells, rows_of
-from asyncfl_reproduction.tuning.search import AT_ONCE, Known, results_of, row_of, still_known
+from asyncfl_reproduction.tuning.search import Known, Point, run_missing, still_known, value_beyond
 from asyncfl_reproduction.tuning.studies import points_of
 from asyncfl_reproduction.tuning.tuned import in_words
-
-Point = dict[str, Any]
-"""A combination: option -> value."""
 
 
 def carry_out(
@@ -45,19 +40,13 @@ def carry_out(
     own = still_known(rows_of(path, search.cell), search)
     known, used = known_of(path, search), dict.fromkeys(own)
 
+    def save() -> None:
+        keep(path, search.cell, [known[key] for key in used if key in known])
+
     def run(points: Sequence[Point], seeds: Sequence[int]) -> None:
-        """Run the missing combinations in lockstep, and keep their outcomes."""
         wanted = [(point, seed) for seed in seeds for point in points]
         used.update(dict.fromkeys((json.dumps(point), seed) for point, seed in wanted))
-        missing = [one for one in wanted if (json.dumps(one[0]), one[1]) not in known]
-        for begin in range(0, len(missing), AT_ONCE):
-            part = missing[begin : begin + AT_ONCE]
-            configs = [search.config(*one) for one in part]
-            tried = zip(part, configs, strict=True)
-            for results in results_of(configs):
-                for result, ((point, seed), config) in zip(results, tried, strict=False):
-                    known[json.dumps(point), seed] = row_of(point, seed, config, result)
-                keep(path, search.cell, [known[key] for key in used if key in known])
+        run_missing(search, wanted, known, save)
 
     def ranked(points: Iterable[Point]) -> list[Point]:
         """Return combinations by their mean over the seeds so far, the best first and diverged ones last."""
@@ -76,7 +65,7 @@ def carry_out(
         seeds += stage.seeds
     points += _further(search, grid, ranked(points)[0], beyond)
     run(points, seeds)
-    keep(path, search.cell, [known[key] for key in used])
+    save()
     best = ranked(points)[0]
     mean = fmean(known[json.dumps(best), seed][METRIC] for seed in seeds)
     say(f"{search.cell}: {tries} combinations, best {in_words(best)}: {100 * mean:.1f}%")
@@ -116,29 +105,7 @@ def known_of(path: Path, search: OwnSearch) -> Known:
 
 def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
     """Return the options whose best value is on an edge of the grid, with a valid value beyond it."""
-    return [option for option, values in grid.items() if _beyond(search, option, values, best) is not None]
-
-
-def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
-    """Return a value that extends the grid beyond its best edge, by the ratio of the edge to its neighbour.
-
-    The result is None if the best value is not on an edge, or if nothing lies beyond the edge: the value is a word or
-    0, or the option's bounds exclude the next one.
-    """
-    value = best[option]
-    if len(values) < 2 or value not in (values[0], values[-1]) or not isinstance(value, int | float) or not value:
-        return None
-    neighbour = values[1] if value == values[0] else values[-2]
-    if not neighbour:
-        return None
-    new = float(f"{value * value / neighbour:.2g}")
-    if new == value:  # such as a decay of 1 beside 0.98
-        return None
-    try:
-        search.config({**best, option: new}, search.seeds[0])
-    except ConfigError:
-        return None
-    return new
+    return [option for option, values in grid.items() if value_beyond(search, option, values, best) is not None]
 
 
 def _further(search: OwnSearch, grid: Grid, best: Point, steps: int) -> list[Point]:
@@ -147,7 +114,7 @@ def _further(search: OwnSearch, grid: Grid, best: Point, steps: int) -> list[Poi
     for option in edges(search, grid, best):
         values, point = grid[option], best
         for _ in range(steps):
-            new = _beyond(search, option, values, point)
+            new = value_beyond(search, option, values, point)
             if new is None:
                 break
             values, point = sorted([*values, new]), {**point, option: new}
@@ -168,7 +135,7 @@ def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
     best = ranked[0]
     option = next(iter(edges(search, search.grid, best)), None)
     if option is not None:
-        new = _beyond(search, option, search.grid[option], best)
+        new = value_beyond(search, option, search.grid[option], best)
     else:
         option, rates = "client_lr", search.grid["client_lr"]
         index = rates.index(best[option])

@@ -58,8 +58,10 @@ def kept_in(path: Path) -> Mapping[str, list[Row]]:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, _: tuple[int, int, int]) -> Mapping[str, list[Row]]:
-    table = read_table(path)
-    return {str(search): rows.to_dict("records") for search, rows in table.groupby("search", sort=False)}
+    found: dict[str, list[Row]] = {}
+    for row in read_table(path).to_dict("records"):
+        found.setdefault(row["search"], []).append(row)
+    return found
 
 
 def keep(path: Path, search: str, rows: Sequence[Row]) -> None:

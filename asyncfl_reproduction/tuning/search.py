@@ -25,6 +25,8 @@ from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, UNFINISHED, Row
 from asyncfl_reproduction.tuning.studies import Grid, Search, points_of
 from asyncfl_reproduction.tuning.tuned import best_of, in_words
 
+Point = dict[str, Any]
+"""A combination: option -> value."""
 Known = dict[tuple[str, int], Row]
 """A combination, as JSON, and a seed -> the outcome of its run."""
 EXTENSIONS = 2
@@ -38,7 +40,7 @@ def tune(
     folder: Path | None = None,
     say: Callable[[str], None] = print,
     extensions: int | None = None,
-) -> dict[str, Any]:
+) -> Point:
     """Run the missing part of a search, and return the best combination.
 
     Args:
@@ -49,13 +51,15 @@ def tune(
     """
     extensions = EXTENSIONS if extensions is None else extensions
     path, so_far = of_studies(folder), of_studies(folder, UNFINISHED)
-    known, grid = Known(), dict(search.grid)
+    known, grid = Known(), search.grid
     of_study = [rows for name, rows in sorted(kept_in(path).items()) if name.startswith(f"{search.study}/")]
     own = [kept_in(file).get(search.name, []) for file in (path, so_far)]
     for rows in (*of_study, *own):
         known |= still_known(rows, search)
     for round_ in range(extensions + 1):
-        rows = _completed(search, grid, known, so_far)
+        wanted = [(point, seed) for point in points_of(grid) for seed in search.seeds]
+        run_missing(search, wanted, known, lambda: keep(so_far, search.name, list(known.values())))
+        rows = [known[json.dumps(point), seed] for point, seed in wanted]
         best = best_of(rows)
         tried = len({row["point"] for row in rows})
         mean = sum(row[METRIC] for row in rows if json.loads(row["point"]) == best) / len(search.seeds)
@@ -82,21 +86,26 @@ def still_known(rows: Iterable[Row], search: Search | OwnSearch) -> Known:
     return known
 
 
-def _completed(search: Search, grid: Grid, known: Known, so_far: Path) -> list[Row]:
-    """Run a grid's missing combinations, add them to the known ones, and return all outcomes in order."""
-    wanted = {(json.dumps(point), seed): (point, seed) for point in points_of(grid) for seed in search.seeds}
-    missing = [(name, one) for name, one in wanted.items() if name not in known]
+def run_missing(
+    search: Search | OwnSearch, wanted: Iterable[tuple[Point, int]], known: Known, save: Callable[[], None]
+) -> None:
+    """Run the combinations and seeds that are not known yet, in lockstep, and add their outcomes to the known ones.
+
+    Args:
+        search: the search.
+        wanted: combinations, each with a seed.
+        known: the known outcomes.
+        save: called whenever some outcomes were added.
+    """
+    missing = [(point, seed) for point, seed in wanted if (json.dumps(point), seed) not in known]
     for begin in range(0, len(missing), AT_ONCE):
         part = missing[begin : begin + AT_ONCE]
-        configs = [search.config(*one) for _, one in part]
+        configs = [search.config(*one) for one in part]
         tried = zip(part, configs, strict=True)
         for results in results_of(configs):
-            known |= {
-                name: row_of(*one, config, result)
-                for result, ((name, one), config) in zip(results, tried, strict=False)
-            }
-            keep(so_far, search.name, list(known.values()))
-    return [known[name] for name in wanted]
+            for result, ((point, seed), config) in zip(results, tried, strict=False):
+                known[json.dumps(point), seed] = row_of(point, seed, config, result)
+            save()
 
 
 def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
@@ -119,7 +128,7 @@ def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
             yield [None]
 
 
-def row_of(point: dict[str, Any], seed: int, config: Config, result: Result | None) -> Row:
+def row_of(point: Point, seed: int, config: Config, result: Result | None) -> Row:
     """Return an outcome as a row; a run that diverged has no accuracy and no time."""
     numbers = [result.summary[METRIC], result.summary["final_accuracy"]] if result else [nan, nan]
     seconds = result.timing["cpu_seconds"] if result else 0.0
@@ -128,23 +137,33 @@ def row_of(point: dict[str, Any], seed: int, config: Config, result: Result | No
     return dict(zip(FIELDS[1:], values, strict=True))
 
 
-def _extended(search: Search, grid: Grid, best: dict[str, Any]) -> Grid:
-    """Return the grid with one more value for each option whose best value is on an edge.
+def value_beyond(search: Search | OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
+    """Return a value that extends a grid beyond its best edge, by the ratio of the edge to its neighbour.
 
-    The ratio of the new value to the edge is that of the edge to its neighbour. Values that a configuration cannot have
-    are left out.
+    The result is None if the best value is not on an edge, or if nothing lies beyond the edge: the value is a word or
+    0, or the option's bounds exclude the next one.
     """
+    value = best[option]
+    if len(values) < 2 or value not in (values[0], values[-1]) or not isinstance(value, int | float) or not value:
+        return None
+    neighbour = values[1] if value == values[0] else values[-2]
+    if not neighbour:
+        return None
+    new = float(f"{value * value / neighbour:.2g}")
+    if new == value:  # such as a decay of 1 beside 0.98
+        return None
+    try:
+        search.config({**best, option: new}, search.seeds[0])
+    except ConfigError:
+        return None
+    return new
+
+
+def _extended(search: Search, grid: Grid, best: Point) -> Grid:
+    """Return the grid with one more value for each option whose best value is on an edge."""
     wider = {}
-    for knob, values in grid.items():
-        wider[knob] = list(values)
-        if len(values) < 2 or best[knob] not in (values[0], values[-1]):
-            continue
-        first = best[knob] == values[0]
-        edge, neighbour = (values[0], values[1]) if first else (values[-1], values[-2])
-        new = float(f"{edge * edge / neighbour:.2g}")
-        try:
-            search.config({**best, knob: new}, search.seeds[0])
-        except ConfigError:
-            continue
-        wider[knob] = [new, *values] if first else [*values, new]
+    for option, values in grid.items():
+        new = value_beyond(search, option, values, best)
+        more = [] if new is None else [new]
+        wider[option] = [*more, *values] if best[option] == values[0] else [*values, *more]
     return wider

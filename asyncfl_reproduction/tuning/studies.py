@@ -22,11 +22,10 @@ from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
 from asyncfl_reproduction.grid.families import Seeds, are_different, merged
 from asyncfl_reproduction.grid.yaml_files import read_yaml
+from asyncfl_reproduction.tuning.grids import Grid
 from asyncfl_reproduction.tuning.tuned import nested
 
 Column = Literal["tuned", "printed"]
-Grid = dict[str, list[Any]]
-"""Option -> its values in order; an option in a group is written ``settings.distill_lr``."""
 
 
 class TriedMethod(Settings):

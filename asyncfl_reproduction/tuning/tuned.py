@@ -46,13 +46,12 @@ def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the combination with the highest mean accuracy over seeds; of equal ones, the first.
 
     Args:
-        outcomes: rows with ``point``, as a mapping or JSON, and the accuracy; at least one row. A combination with a
-            run that diverged is chosen only if every combination has one.
+        outcomes: rows with ``point`` as JSON and the accuracy; at least one row. A combination with a run that diverged
+            is chosen only if every combination has one.
     """
     by_point: dict[str, list[float]] = {}
     for row in outcomes:
-        point = row["point"] if isinstance(row["point"], str) else json.dumps(row["point"])
-        by_point.setdefault(point, []).append(row[METRIC])
+        by_point.setdefault(row["point"], []).append(row[METRIC])
     means = {point: fmean(accuracies) for point, accuracies in by_point.items()}
     return json.loads(max(means, key=lambda point: -1.0 if isnan(means[point]) else means[point]))
 
@@ -62,12 +61,12 @@ def edges_of(best: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> 
 
     Args:
         best: a point of the outcomes, see :func:`best_of`.
-        outcomes: rows with ``point``, as a mapping or JSON.
+        outcomes: rows with ``point`` as JSON.
 
     Returns:
         Such as ``["client_lr", "distill_lr"]``. Values that are not numbers have no order, and so no edge.
     """
-    points = [json.loads(row["point"]) if isinstance(row["point"], str) else row["point"] for row in outcomes]
+    points = [json.loads(point) for point in dict.fromkeys(row["point"] for row in outcomes)]
     tried = {knob: {point[knob] for point in points} for knob in best}
     ends = {
         knob: (min(values), max(values))

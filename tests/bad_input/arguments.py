@@ -31,6 +31,7 @@ ARGUMENTS: list[tuple[str, list[str], tuple[str, ...]]] = [
     ("out-a-file", ["run", "--out", "{file}"], ("{file}", "cannot be written (File exists)")),
     ("workers-zero", [*GRID, "--workers", "0"], ("workers: must be at least 1, got 0",)),
     ("workers-too-many", [*GRID, "--workers", "99999"], ("workers: must be at most 1024, got 99999",)),
+    ("minutes-not-a-number", [*GRID, "--minutes-per-cell", "nan"], ("minutes_per_cell: must be a positive number, got nan",)),
     ("paper-misspelt", [*GRID, "--paper", "toi"], ("paper: 'toi' is not known; did you mean 'toy'? Allowed: all, toy",)),
     ("only-matches-none", [*GRID, "--only", "toy/x*"], ("only: no cell of 1 matches 'toy/x*', such as 'toy/a'",)),
     ("dask-without-scheduler", [*GRID, "--backend", "dask"], ("scheduler: must be given with backend 'dask'",)),

@@ -7,6 +7,7 @@ solution: ``(old, new, old, new)``.
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 import re
 import sys
@@ -129,6 +130,7 @@ def stub(x):
         (lambda x: x.sum() / 2, "wrong", "<lambda>([1.0, 3.0]) gives 2.0: shape (), expected (2,). Divide by 2."),
         (lambda x: "a", "wrong", "<lambda>([1.0, 3.0]) gives 'a', which is no number. Divide by 2."),
         (lambda x: None, "wrong", "<lambda>([1.0, 3.0]) returns nothing. Is there a `return`?"),
+        (lambda x: [None, None], "wrong", "<lambda>([1.0, 3.0]) gives [None, None], which is no number. Divide by 2."),
         (3, "wrong", "Give a function; your answer is 3."),
         (lambda x: x.half_of, "wrong", "Your code stops: AttributeError: 'Tensor' object has no attribute 'half_of'"),
     ],
@@ -139,6 +141,31 @@ def test_an_answer_is_right_open_or_wrong_and_says_why(halves, answer, state, me
     assert repr(found) == f"Exercise 99.1, Halves: {state}. {message}".rstrip()
     shown = found._repr_html_()
     assert f"Exercise 99.1, Halves: {state}" in shown and "<lambda>" not in shown  # what a reader writes is no HTML
+
+
+@pytest.mark.parametrize(
+    ("id", "answer", "message"),
+    [
+        ("13.2", "left", "The form of your answer 'left' is not what the exercise asks for: TypeError: "),
+        ("13.2", [[1, 2], [3]], "The form of your answer [[1, 2], [3]] is not what the exercise asks for: ValueError: "),
+        ("05.1", lambda *a: 4.5, "The form of what your function returns is not what the exercise asks for: TypeError"),
+        ("00.5", lambda *a: torch.zeros(3), "The form of what your function returns is not what the exercise asks for"),
+        ("05.1", lambda a: a, "Your code stops: TypeError: "),  # too few arguments
+        ("00.5", lambda *a: 1 / 0, "Your code stops: ZeroDivisionError: division by zero"),
+        ("04.5", lambda *a: a[0], "lead(table, 'A', …) gives a table of shape (24, 5), which is no number."),
+        ("07.1", lambda a: torch.zeros(2, 2), "say([3, 3, 5]) gives [[0.0, 0.0], [0.0, 0.0]], not a dictionary"),
+        ("07.1", lambda a: {}, "say([3, 3, 5]) gives {}. Each client that reported is in the store once."),
+        ("02.3", lambda *a: [[1]], "shards of 40 labels for 5 clients: you return 1 part, expected 5."),
+        ("13.3", math.nan, "Give a number of points; your answer is nan."),
+        ("13.3", len, "Give a number of points; your answer is len."),
+        ("12.2", -1, "Give a number from 0 to 20; your answer is -1."),
+        ("99.1", [1, 2], "Give a function; your answer is [1, 2]."),
+    ],
+)  # fmt: skip
+def test_an_answer_of_another_form_is_named_on_one_line(halves, id, answer, message):
+    found = lessons.check(id, answer)
+    assert found.state == "wrong" and found.message.startswith(message), found.message
+    assert "\n" not in found.message
 
 
 def test_an_exercise_that_is_not_there_is_one_line(halves):

@@ -28,8 +28,7 @@ def test_the_worked_example():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"temperature": 1.0}, {"direction": "reverse"}, {"times_t2": True, "weight": 0.6}, {"weight": 0.0}],
+    "options", [{}, {"temperature": 1.0}, {"direction": "reverse"}, {"times_t2": True, "weight": 0.6}, {"weight": 0.0}]
 )
 def test_the_parts_add_up_to_the_gradient_of_fedadts_loss(options):
     terms = distillation_terms(**FOUR, **options)

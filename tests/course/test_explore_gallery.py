@@ -8,9 +8,10 @@ import torch
 
 from asyncfl_course.explore import Snapshot, gallery_figure, watch_generator
 from asyncfl_lite import Config, Run
+from asyncfl_lite.algorithms import FedRevive
 from asyncfl_lite.base.errors import ConfigError
 
-SWITCHES = {"freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4, "k_synth": 2, "synth_batch_size": 12}
+SWITCHES = {"freeze_rounds": 3, "synthesis_only_rounds": 6, "k_synth": 2}
 SMALL = {
     "clients": 8, "concurrency": 4, "rounds": 14, "eval_every": 7, "alpha": 1.0, "seed": 3,
     "settings": {**SWITCHES, "nz": 8, "ngf": 2, "k_kd": 2},
@@ -19,6 +20,12 @@ SMALL = {
 
 def small_run(**more) -> Run:
     return Run(Config(task="digits", **{"algorithm": "fedrevive", **SMALL, **more}))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def twelve_at_every_fourth(quick_syntheses):
+    quick_syntheses.setattr(FedRevive, "t_gen", 4)
+    quick_syntheses.setattr(FedRevive, "synth_batch_size", 12)
 
 
 @pytest.fixture(scope="module")

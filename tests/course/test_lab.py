@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import tracked
+
 ROOT = Path(__file__).parents[2]
 MAKE = ["make", "-o", ".venv/.ready", "lab"]
 TOKEN = "fortests"
@@ -27,8 +29,8 @@ def test_root_is_let_in_only_where_one_is_root():
 
 
 def test_no_envelope_lies_among_the_notebooks():
-    listed = subprocess.run(["git", "ls-files", "notebooks"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert all(re.fullmatch(r"notebooks/(\w+\.ipynb|README\.md)", name) for name in listed.stdout.split())
+    listed = [name for name in tracked() if name.startswith("notebooks/")]
+    assert listed and all(re.fullmatch(r"notebooks/(\w+\.ipynb|README\.md)", name) for name in listed)
 
 
 @pytest.fixture(scope="module")

@@ -66,9 +66,7 @@ SHORT = [
         "```python\nanswer = 9\n\nfrom asyncfl_course import lessons\n```\n\n</details>"
     ),
     nbformat.v4.new_code_cell(
-        "print('the answer', 9)",
-        outputs=[nbformat.v4.new_output("stream", text="the answer 9")],
-        execution_count=2,
+        "print('the answer', 9)", outputs=[nbformat.v4.new_output("stream", text="the answer 9")], execution_count=2
     ),
     nbformat.v4.new_markdown_cell("It is nine."),
     nbformat.v4.new_markdown_cell("## 2 · What follows"),

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from asyncfl_lite.algorithms import ServerContext, make_algorithm
+from asyncfl_lite.algorithms import FedRevive, ServerContext, make_algorithm
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, uncertainty_aware_loss, uncertainty_weight
 from asyncfl_lite.algorithms.synthesis import Synthesis, _losses
 from asyncfl_lite.models.base import InputSpec
@@ -118,7 +118,14 @@ def test_fedadt_distils_a_client_s_model_by_its_own_statistics_from_the_server_s
     torch.testing.assert_close(method.buffers, (1 - weight) * SERVERS + weight * CLIENTS, **exactly)
 
 
-MAKES = {"t_gen": 1, "freeze_rounds": 0, "synth_batch_size": 6, "nz": 2, "ngf": 2, "k_synth": 1}
+MAKES = {"freeze_rounds": 0, "nz": 2, "ngf": 2, "k_synth": 1}
+
+
+@pytest.fixture(autouse=True)
+def every_update(monkeypatch):
+    """A synthesis at every update; minibatches of 6 would be computed one server after another, for the same bits."""
+    monkeypatch.setattr(FedRevive, "t_gen", 1)
+    monkeypatch.setattr(FedRevive, "synth_batch_size", 8)
 
 
 def synthesis(**settings) -> tuple[Synthesis, object]:
@@ -145,8 +152,7 @@ def test_teachers_and_student_of_several_servers_answer_side_by_side_as_by_thems
     """A chain of layers without statistics, which is computed otherwise."""
     chain = VectorModel(nn.Sequential(nn.Flatten(), nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3)).double())
     requests: list = []
-    # minibatches of 6 are computed one server after another, as their bits would differ in company
-    settings = {**MAKES, "synth_batch_size": 8, "alpha_feat": 0.5}
+    settings = {**MAKES, "alpha_feat": 0.5}
     for server in (0, 1):
         method = started("fedrevive", requests, chain, server_lr=0.1, num_teachers=2, adversarial_from=1, **settings)
         for number in (1, 2):

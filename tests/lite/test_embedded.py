@@ -11,9 +11,10 @@ from asyncfl_lite import Config, Run, run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import MODELS, ModelSpec
 
+pytestmark = pytest.mark.usefixtures("quick_syntheses")
 TASK = token_task()
 """Texts of 8 tokens out of 30, of three classes."""
-QUICK = {"synthesis_only_rounds": 0, "freeze_rounds": 0, "t_gen": 2, "k_kd": 2, "s_max": 1.0}
+QUICK = {"synthesis_only_rounds": 0, "freeze_rounds": 0, "k_kd": 2, "s_max": 1.0}
 SHORT = {"clients": 4, "concurrency": 4, "partition": "iid", "client_lr": 0.1, "rounds": 6, "local_steps": 2}
 
 

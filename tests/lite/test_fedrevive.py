@@ -23,7 +23,9 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks import Task
 from conftest import linear_model, update, vector
 
+pytestmark = pytest.mark.usefixtures("quick_syntheses")
 exactly = {"rtol": 1e-7, "atol": 1e-12}
+PAPERS = FedRevive.t_gen
 FAMILIES = ("cosine", "linear", "exponential", "stepwise")
 
 
@@ -67,7 +69,7 @@ def faked(model, *, seed=0, spec=None, labelled=None, unlabelled=None):
 
 def revive(**settings):
     """A FedRevive of two parameters at (1, 0), which synthesises once and has no warm-up."""
-    given = {"synthesis_only_rounds": 0, "freeze_rounds": 0, "t_gen": 10**9, "nz": 2, "ngf": 2, **settings}
+    given = {"synthesis_only_rounds": 0, "freeze_rounds": 0, "nz": 2, "ngf": 2, **settings}
     method = FedRevive(server_lr=0.1, alpha_feat=0, **given)
     method.start(vector(1, 0), faked(linear_model(1, 2)))
     return method
@@ -209,8 +211,8 @@ def test_true_proportions_are_those_of_the_counts():
 
 def phased(**settings):
     """A FedRevive on a linear model, with short phases: frozen up to version 2, the last warm-up version is 6."""
-    chosen = {"alpha_feat": 0, "freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 2, "synth_batch_size": 4,
-              "nz": 2, "ngf": 2, "beta_family": "constant", **settings}  # fmt: skip
+    chosen = {"alpha_feat": 0, "freeze_rounds": 3, "synthesis_only_rounds": 6, "nz": 2,
+              "ngf": 2, "beta_family": "constant", **settings}  # fmt: skip
     server = FedRevive(**chosen)
     server.start(vector(0.1, 0), faked(linear_model(1, 2)))
     return server
@@ -230,8 +232,9 @@ def test_what_the_warmup_makes_of_updates():
     assert met == [PASSED] * 3 + [DAMPED] * 4 + [DISTILLED] * 2
 
 
-def test_the_first_distillation_is_at_the_version_above_one_hundred():
-    server, first = phased(freeze_rounds=50, synthesis_only_rounds=100, t_gen=10), None
+def test_the_first_distillation_is_at_the_version_above_one_hundred(monkeypatch):
+    monkeypatch.setattr(FedRevive, "t_gen", PAPERS)
+    server, first = phased(freeze_rounds=50, synthesis_only_rounds=100), None
     assert (server.settings.freeze_rounds, server.settings.synthesis_only_rounds) == (50, 100) == (
         FedRevive().settings.freeze_rounds, FedRevive().settings.synthesis_only_rounds)  # fmt: skip
     made = {}
@@ -264,9 +267,9 @@ def test_the_adversarial_term_waits_for_syntheses_and_not_for_versions(monkeypat
 def test_the_papers_adversarial_term_begins_where_the_authors_code_begins_it(task, version):
     """Its syntheses are at every update, ours at every tenth: its term begins at version 149, on FEMNIST at 899."""
     chosen = Config(task=task, algorithm="fedrevive").settings
-    syntheses = [at for at in range(version + 1) if at >= chosen.freeze_rounds and at % chosen.t_gen == 0]
+    syntheses = [at for at in range(version + 1) if at >= chosen.freeze_rounds and at % PAPERS == 0]
     assert len(syntheses) == chosen.adversarial_from and syntheses[-1] == version
-    assert chosen.freeze_rounds + chosen.synthesis_only_rounds - 1 in range(version - chosen.t_gen, version)
+    assert chosen.freeze_rounds + chosen.synthesis_only_rounds - 1 in range(version - PAPERS, version)
 
 
 # Whole runs
@@ -277,8 +280,8 @@ SMALL = {
     "server_lr": 0.3, "delay": "fedecho_mild",
 }  # fmt: skip
 BUSY = {
-    "freeze_rounds": 0, "synthesis_only_rounds": 1, "adversarial_from": 2, "t_gen": 2, "nz": 8, "ngf": 2, "kd_lr": 1e-3, "s_max": 2.5,
-    "synth_batch_size": 16, "kd_batch_size": 8, "alpha_feat": 0.1, "k_kd": 3,
+    "freeze_rounds": 0, "synthesis_only_rounds": 1, "adversarial_from": 2, "nz": 8, "ngf": 2, "kd_lr": 1e-3, "s_max": 2.5,
+    "kd_batch_size": 8, "alpha_feat": 0.1, "k_kd": 3,
 }  # fmt: skip
 BATCH_NORM = {"model": "cnn", "model_settings": {"norm": "batch"}}
 SCHEDULE = ["client", "dispatched_at", "arrived_at", "start_version", "staleness"]

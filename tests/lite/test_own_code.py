@@ -80,11 +80,12 @@ def test_a_model_that_works_in_place_changes_nobodys_data_and_computes_the_same(
     assert result.curve.drop(columns="loss").equals(expected.curve.drop(columns="loss"))
 
 
+@pytest.mark.usefixtures("quick_syntheses")
 @pytest.mark.parametrize("layer", [nn.ReLU, nn.LeakyReLU, nn.ELU, nn.SiLU])
 @pytest.mark.parametrize("method", ["fedbuff", "fedrevive"])
 def test_layers_in_place_give_the_bits_of_layers_out_of_place(own, layer, method):
     """Also several servers side by side, and where hidden layers are compared."""
-    quick = {"synthesis_only_rounds": 1, "k_synth": 2, "k_kd": 2, "t_gen": 2}
+    quick = {"synthesis_only_rounds": 1, "k_synth": 2, "k_kd": 2}
     settings = {"buffer_size": 1, "rounds": 4, "settings": quick} if method == "fedrevive" else {}
 
     def results(inplace: bool):

@@ -220,7 +220,7 @@ def test_numbers_that_are_not_finite_are_json_and_come_back(result, tmp_path):
     json.loads(text, parse_constant=refused)
     found = load_result(tmp_path).summary
     assert math.isnan(found["final_loss"]) and (found["a"], found["b"]) == (odd["a"], odd["b"])
-    assert found["final_accuracy"] == result.summary["final_accuracy"] and found["training"] == "cohort"
+    assert found["final_accuracy"] == result.summary["final_accuracy"] and found["training"] == "cohort 2"
 
 
 def test_a_fingerprint_is_of_what_is_in_the_files(tmp_path, monkeypatch):

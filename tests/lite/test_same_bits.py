@@ -27,7 +27,7 @@ TABLE = Path(os.environ.get("SAME_BITS", OWN))
 SMALL = {"task": "digits", "clients": 10, "concurrency": 6, "eval_every": 3, "client_lr": 0.05, "rounds": 9, "seed": 4}
 QUICK = {  # what makes a method's run short
     "fedecho": {"settings": {"distill_samples": 60}},
-    "fedrevive": {"settings": {"synthesis_only_rounds": 1, "k_synth": 3, "k_kd": 5, "t_gen": 3}},
+    "fedrevive": {"settings": {"synthesis_only_rounds": 1, "k_synth": 3, "k_kd": 5}},
     "dd_fedrevive": {"settings": {"k_kd": 5}},
 }
 METHODS = list(ALGORITHMS)

@@ -14,7 +14,6 @@ from asyncfl_lite.algorithms.synthesis import (
     GeneratedInputs,
     SoftPrompts,
     Synthesiser,
-    TeacherAnswers,
     adversarial_loss,
     feature_loss,
     synthesis_loss,
@@ -103,10 +102,9 @@ def test_worked_synthesis_loss():
     weights = teacher_weights(PROXIES)
     assert target_loss(TEACHERS, LABELS, weights).item() == pytest.approx(0.7900015384, rel=1e-7)
     assert adversarial_loss(TEACHERS, STUDENT, LABELS, weights).item() == pytest.approx(-0.1585411932, rel=1e-7)
-    answers = TeacherAnswers(TEACHERS, [], [])
-    total = synthesis_loss(answers, STUDENT, LABELS, weights, alpha_adv=0.1)
+    total = synthesis_loss(TEACHERS, [], None, STUDENT, LABELS, weights, alpha_adv=0.1)
     assert total.item() == pytest.approx(0.7741474191, rel=1e-7)
-    assert synthesis_loss(answers, None, LABELS, weights).item() == pytest.approx(0.7900015384, rel=1e-7)
+    assert synthesis_loss(TEACHERS, [], None, None, LABELS, weights).item() == pytest.approx(0.7900015384, rel=1e-7)
 
 
 def test_worked_distillation_loss():
@@ -129,7 +127,7 @@ def test_features_count_by_layer_and_by_mean_weight():
     share = (0.875 + 0.4) / 2  # of teacher 1 in labels 0 and 1
     l2 = feature_loss(layers, stored, LABELS, weights)
     assert l2.item() == pytest.approx(share * (5 + 5 + 1 + 2))
-    total = synthesis_loss(TeacherAnswers(TEACHERS, layers, stored), None, LABELS, weights, alpha_feat=0.5)
+    total = synthesis_loss(TEACHERS, layers, stored, None, LABELS, weights, alpha_feat=0.5)
     assert total.item() == pytest.approx(0.7900015384 + 0.5 * share * 13)
 
 
@@ -143,10 +141,10 @@ def test_losses_of_several_servers_side_by_side_are_those_of_each():
     layers = [drawn(3, 4, 2, 7), drawn(3, 4, 2, 2)]
     labels, weights = torch.randint(6, (3, 5), generator=generator), drawn(3, 4, 6).softmax(1)
     alphas = {"alpha_feat": 0.3, "alpha_adv": 0.7}
-    found = synthesis_loss(TeacherAnswers(logits, layers, stored), student, labels, weights, **alphas)
+    found = synthesis_loss(logits, layers, stored, student, labels, weights, **alphas)
     for row in range(3):
-        own = TeacherAnswers(logits[row], [layer[row] for layer in layers], stored[row])
-        alone = synthesis_loss(own, student[row], labels[row], weights[row], **alphas)
+        own = logits[row], [layer[row] for layer in layers], stored[row]
+        alone = synthesis_loss(*own, student[row], labels[row], weights[row], **alphas)
         torch.testing.assert_close(found[row], alone)
 
 

@@ -64,13 +64,14 @@ def test_what_a_tracker_records(spec):
     torch.testing.assert_close(variance, 0.9 + 0.1 * wanted[1])
 
 
+pytestmark = pytest.mark.usefixtures("quick_syntheses")
 CONFIG = {
     "task": "digits", "model": "cnn", "model_settings": {"channels": [2, 2], "norm": "tracker"}, "clients": 4,
     "concurrency": 3, "buffer_size": 1, "rounds": 5, "local_steps": 2, "batch_size": 4, "eval_every": 5,
 }  # fmt: skip
 OF_FEDREVIVE = {
-    "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "t_gen": 1, "k_kd": 1, "kd_batch_size": 2,
-                 "synth_batch_size": 4, "nz": 4, "ngf": 2, "kd_lr": 0.01}
+    "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "k_kd": 1, "kd_batch_size": 2, "nz": 4,
+                 "ngf": 2, "kd_lr": 0.01}
 }  # fmt: skip
 
 

@@ -13,14 +13,15 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.runs.run import Run
 from conftest import EVERYTHING, same
 
+pytestmark = pytest.mark.usefixtures("quick_syntheses")
 SMALL = {
     "task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "local_steps": 4, "eval_every": 2, "client_lr": 0.1
 }  # fmt: skip
 ECHO = {"algorithm": "fedecho", "settings": {"distill_samples": 50}}
 REVIVED = {
     "algorithm": "fedrevive", "rounds": 10, "settings": {
-        "freeze_rounds": 1, "synthesis_only_rounds": 2, "adversarial_from": 3, "t_gen": 2, "nz": 8, "ngf": 4, "alpha_feat": 0.1,
-        "synth_batch_size": 16, "kd_batch_size": 8, "k_kd": 3,
+        "freeze_rounds": 1, "synthesis_only_rounds": 2, "adversarial_from": 3, "nz": 8, "ngf": 4, "alpha_feat": 0.1,
+        "kd_batch_size": 8, "k_kd": 3,
     },
 }  # fmt: skip
 CNN = {"model": "cnn"}

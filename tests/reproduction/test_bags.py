@@ -51,8 +51,9 @@ def test_unlabelled_sets_repeat(name):
     assert torch.pdist(drawn).min() > 0.1
 
 
+@pytest.mark.usefixtures("quick_syntheses")
 def test_fedrevive_makes_vectors_up_and_distils_on_them():
-    warm = {"t_gen": 2, "freeze_rounds": 2, "synthesis_only_rounds": 4}
+    warm = {"freeze_rounds": 2, "synthesis_only_rounds": 4}
     result = run(Config(**{**SMALL, "algorithm": "fedrevive", "rounds": 12, "settings": warm}))
     plain = run(Config(**{**SMALL, "algorithm": "fedrevive", "rounds": 12, "settings": {**warm, "kd_lr": 0.0}}))
     assert torch.isfinite(result.x).all() and not torch.equal(result.x, plain.x)

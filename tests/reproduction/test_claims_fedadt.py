@@ -1,49 +1,27 @@
-"""FedADT's grid and claims: every cell, every printed row, and predicates that can hold and fail."""
+"""FedADT's cells are set as printed, and its claims can hold and fail."""
 
 from __future__ import annotations
 
 import functools
-import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
-from asked import Asked
+from asked import TIERS, cells_of, matching
 
 from asyncfl_reproduction.claims import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, Measured
 from asyncfl_reproduction.claims import fedadt as claims
 from asyncfl_reproduction.claims.fedadt import COLUMNS, FEDADT, METHODS, TARGETS
-from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.measure import fedadt as measure
 from asyncfl_reproduction.published import published
 from conftest import seeds_apart
 
-GRID = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "fedadt.yaml"
-IDS = ["T1-a", "T1-b", "T1-c", "T1-d", "T1-e", "T2-a", "T2-b", "T2-c", "T2-d", "F1-a", "F3-a", "T3-a", "T4-a", "T4-b",
-       "T4-c", "X-a"]  # fmt: skip
 ARITHMETIC = ("X-a",)
 """Needs no cell."""
-COUNTS = {
-    "smoke": {"table1": 7, "table3": 2, "table4": 4},
-    "laptop": {"table1": 84, "control": 1, "table3": 16, "table4": 12, "fig1": 6},
-    "paper": {"table1": 84, "table3": 12, "table4": 12, "fig1": 6},
-}
 BY_ID = {claim.id.removeprefix("FA-"): claim for claim in FEDADT}
 CSV_DATA = {"mnist": "MNIST", "fmnist": "FMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 CSV_METHOD = {"fedavg": "FedAvg", "fedavgm": "FedAvgM", "fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedasync": "FedAsync",
               "fedfa": "FedFa", "fedadt": "FedADT"}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def tiers(tmp_path_factory) -> dict[str, list[Cell]]:
-    """The grid's cells by tier."""
-    folder, found = tmp_path_factory.mktemp("tiers"), {}
-    for tier in COUNTS:
-        (folder / f"{tier}.yaml").write_text(yaml.safe_dump({"tier": tier, "papers": [str(GRID)]}))
-        found[tier] = expand_grid(folder / f"{tier}.yaml")
-    return found
 
 
 def verdict(name: str, measured: Measured) -> str:
@@ -72,34 +50,9 @@ def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread:
     return Measured(summaries, curves)
 
 
-def test_every_claim_is_there():
-    assert list(BY_ID) == IDS
-
-
-@pytest.mark.parametrize("tier", COUNTS)
-def test_every_artefact_has_its_cells(tiers, tier):
-    names = [cell.name.split("/")[1] for cell in tiers[tier]]
-    assert {artefact: names.count(artefact) for artefact in dict.fromkeys(names)} == COUNTS[tier]
-    assert all(re.fullmatch(r"fedadt/[a-z0-9./-]+", cell.name) for cell in tiers[tier])
-
-
-def test_every_printed_row_has_one_cell_at_paper_scale(tiers):
-    """Fig. 1 and Fig. 3 print no numbers; every row of the tables is named by exactly one cell."""
-    named = [row for cell in tiers["paper"] for row in cell.published if not row["artefact"].startswith("Fig.")]
-    for artefact, count in (("Table I", 84), ("Table II", 84), ("Table III", 18), ("Table IV", 12)):
-        table, rows = published("FedADT", artefact), [row for row in named if row["artefact"] == artefact]
-        found = [tuple(table.index[_matches(table, row)]) for row in rows]
-        assert all(len(places) == 1 for places in found)
-        assert len({places[0] for places in found}) == len(found) == len(table) == count
-
-
-def _matches(table: pd.DataFrame, row: dict[str, str]) -> pd.Series:
-    return (table[list(row)].astype(str) == pd.Series(row)).all(axis=1)
-
-
-def test_what_the_paper_prints_is_kept(tiers):
-    for tier, cells in tiers.items():
-        for cell in cells:
+def test_what_the_paper_prints_is_kept():
+    for tier in TIERS:
+        for cell in cells_of("fedadt", tier).values():
             c = cell.config
             fig1 = cell.name.startswith("fedadt/fig1")
             assert (c.clients, c.delay, c.client_lr_decay) == (100 if fig1 else 500, "fedadt", 0.9999)
@@ -115,28 +68,20 @@ def test_what_the_paper_prints_is_kept(tiers):
             assert cell.ours["local_epochs"]
 
 
-def test_every_cell_that_a_claim_asks_for_exists_and_without_cells_nothing_is_claimed(tiers):
-    asked = Asked()
-    for claim in FEDADT:
-        expected = HOLDS if claim is BY_ID["X-a"] else NOT_RUN
-        assert claim.check(Measured(asked, asked)).verdict == expected, claim.id
-    there = {cell.name for cells in tiers.values() for cell in cells}
-    asked_for = {name for name in asked.names if name.startswith("fedadt/")}
-    absent = {f"fedadt/table3/cifar100-dir{alpha}/fixed-{weight}" for alpha in ("0.1", "0.5") for weight in (2, 6)}
-    assert asked_for - there - absent == set()
-    assert len(asked_for) > 100
+def at(artefact: str, **row: str) -> float:
+    """The number that a table prints there."""
+    return float(matching("fedadt", {"artefact": artefact, **row})["value"].iloc[0])
 
 
 @functools.cache
 def as_printed() -> Measured:
     """Tables I, II and IV as if every cell had ten seeds almost without spread."""
     cells, times = {}, {}
-    reached, final = published("FedADT", "Table I"), published("FedADT", "Table II")
     for data, column in COLUMNS:
         for method in METHODS:
             row = {"dataset": CSV_DATA[data], "method": CSV_METHOD[method], "alpha": column.rsplit("dir")[-1]}
-            cells[f"{column}/{method}"] = float(final[_matches(final, row)]["value"].iloc[0])
-            time = float(reached[_matches(reached, row)]["value"].iloc[0])
+            cells[f"{column}/{method}"] = at("Table II", **row)
+            time = at("Table I", **row)
             if np.isfinite(time):
                 times[f"{column}/{method}"] = time
     for _, row in published("FedADT", "Table IV").iterrows():
@@ -149,7 +94,7 @@ WITHIN_A_POINT = ("T2-a", "T2-c", "F3-a", "T4-b")
 """Claims that the printed numbers bear out, or deny, by less than a point in some column and by more in no other way."""
 
 
-@pytest.mark.parametrize("name", [name for name in IDS if name not in ("F1-a", "T3-a", *ARITHMETIC)])
+@pytest.mark.parametrize("name", [name for name in BY_ID if name not in ("F1-a", "T3-a", *ARITHMETIC)])
 def test_the_papers_own_numbers_give_its_own_verdict(name):
     """The printed tables, put through our predicates, which call a printed lead of less than a point level."""
     expected = HOLDS if BY_ID[name].printed == "holds" else FAILS if name == "T1-e" else REVERSED

@@ -1,73 +1,25 @@
-"""FedEcho's grid and claims: every artefact has its cells, and every claim can hold and can fail."""
+"""FedEcho's cells are set as printed, and every claim can hold and can fail."""
 
 from __future__ import annotations
-
-import re
-from collections import Counter
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from asked import Asked
+from asked import cells_of, matching
 
 from asyncfl_lite import Config
 from asyncfl_lite.simulator.jobs import Schedule
-from asyncfl_reproduction.claims import (
-    EQUIVALENT,
-    FAILS,
-    HOLDS,
-    NOT_RUN,
-    OPEN,
-    REVERSED,
-    Measured,
-)
+from asyncfl_reproduction.claims import EQUIVALENT, FAILS, HOLDS, OPEN, REVERSED, Measured
 from asyncfl_reproduction.claims import fedecho as claims
-from asyncfl_reproduction.claims.fedecho import (
-    BASELINES,
-    FEDECHO,
-    MRPC_MAJORITIES,
-    SETS,
-    TABLE2,
-    TABLE3,
-)
-from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.claims.fedecho import BASELINES, FEDECHO, MRPC_MAJORITIES, SETS, TABLE2, TABLE3
 from asyncfl_reproduction.measure import fedecho as measure
-from asyncfl_reproduction.published import hyperparameters, published
+from asyncfl_reproduction.published import hyperparameters
 from conftest import seeds_apart
 
-PAPER = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "fedecho.yaml"
-IDS = [
-    *("FE-T1-a", "FE-T1-b"),
-    *("FE-T2-a", "FE-T2-b", "FE-T2-c", "FE-T2-d", "FE-T2-e", "FE-T2-f", "FE-T2-g"),
-    *("FE-T3-a", "FE-T3-b", "FE-T3-c", "FE-T3-d"),
-    *("FE-T4-a", "FE-T4-b", "FE-T5-a", "FE-T5-b", "FE-T6-a", "FE-T6-b", "FE-T6-c", "FE-T7-a", "FE-T7-b"),
-    *("FE-T8-a", "FE-T11-a", "FE-X-a", "FE-X-b", "FE-X-c", "FE-X-d"),
-]
 SIMULATED = ("FE-T1-a", "FE-T1-b", "FE-T8-a", "FE-X-b", "FE-X-c", "FE-X-d")
 """Claims that need no recorded cell."""
 TRAINED = [claim for claim in FEDECHO if claim.kind == "trained" or claim.id == "FE-T5-b"]
 BY_ID = {claim.id: claim for claim in FEDECHO}
-OURS = re.compile("/beside/|/control/|/equal-steps|/same-rates/|/fedbuff-(decayed|adaptive)")
-"""Cells that are in no table of the paper."""
-COUNTS = {
-    "paper": {"table2": 28, "table3": 28, "table4": 5, "table5": 5, "table6": 3, "table7": 3, "table11": 2},
-    "laptop": {
-        "table2": 30,
-        "table3": 28,
-        "table4": 5,
-        "table6": 6,
-        "table7": 3,
-        "table11": 2,
-        "beside": 2,
-        "control": 2,
-        "same-rates": 8,
-    },
-    "smoke": {"table2": 13, "table4": 2, "table5": 2, "table6": 3, "table7": 3, "table11": 2, "beside": 2},
-}
-
-
 LOSING_SETS = {
     "FE-T3-b": {f"{column}/fedecho-synthetic" for column in ("large-dir0.03", "large-dir0.1", "mild-dir0.03")},
     "FE-T3-c": {"mild-dir0.1/fedecho-natural"},
@@ -78,16 +30,6 @@ WITHIN_A_POINT = {"FE-T2-d", "FE-T4-a"}
 """Claims of an order in which two printed numbers are less than a point apart, so that we call these equivalent."""
 UNPAIRED = {"FE-T7-b"}
 """Refuted by the printed means and deviations, which ten seeds that are not paired cannot tell."""
-
-
-@pytest.fixture(scope="module")
-def grid(tmp_path_factory) -> dict[str, dict[str, Cell]]:
-    """Tier -> its cells by name."""
-    folder, tiers = tmp_path_factory.mktemp("tiers"), {}
-    for tier in COUNTS:
-        (folder / f"{tier}.yaml").write_text(f"tier: {tier}\npapers: [{PAPER}]\n")
-        tiers[tier] = {cell.name: cell for cell in expand_grid(folder / f"{tier}.yaml")}
-    return tiers
 
 
 def shaken(mean: float, deviation: float, cell: str) -> list[float]:
@@ -111,74 +53,27 @@ def measured(cells: dict[str, list[float]], starts: dict[str, float] | None = No
     return Measured(summaries, curves)
 
 
-@lru_cache
-def printed_rows(artefact: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A table's printed numbers, and the same as text."""
-    table = published("FedEcho", artefact)
-    return table, table.astype(str)
-
-
-def matching(row: dict[str, str]) -> pd.DataFrame:
-    """The printed rows that a cell's row means."""
-    table, text = printed_rows(row["artefact"])
-    return table[np.logical_and.reduce([text[column] == value for column, value in row.items()])]
-
-
-def printed(cells: dict[str, Cell], spread: bool = False) -> Measured:
+def as_printed(spread: bool = False) -> Measured:
     """What the claims would see if the paper tier gave the paper's numbers over ten seeds, almost without deviation or
     with the paper's."""
     values = {}
-    for name, cell in cells.items():
-        (value, std), *others = {(r["value"], r["std"]) for row in cell.published for _, r in matching(row).iterrows()}
+    for name, cell in cells_of("fedecho", "paper").items():
+        (value, std), *others = {
+            (r["value"], r["std"]) for row in cell.published for _, r in matching("fedecho", row).iterrows()
+        }
         assert not others, f"{name}: several printed numbers"
         values[name] = shaken(value, std if spread else 0.001, name)
     return measured(values, {name: 42.38 for name in values if "/table5/" in name})
 
 
-def test_every_claim_is_there():
-    assert [claim.id for claim in FEDECHO] == IDS
-
-
-@pytest.mark.parametrize("tier", COUNTS)
-def test_cells_of_each_artefact(grid, tier):
-    assert Counter(name.split("/")[1] for name in grid[tier]) == COUNTS[tier]
-    assert sum(COUNTS["paper"].values()) == 74
-
-
-@pytest.mark.parametrize("tier", COUNTS)
-def test_every_cell_stands_beside_one_number_of_each_artefact(grid, tier):
-    for name, cell in grid[tier].items():
-        assert all(len(matching(row)) == 1 for row in cell.published), name
-        assert bool(cell.published) == (not OURS.search(name))
-        assert {"partition", "delay_settings", "settings (fedecho)"} <= set(cell.ours)
-
-
-def test_the_paper_tier_has_a_cell_for_every_printed_accuracy(grid):
-    served = [(row["artefact"], *matching(row).index) for cell in grid["paper"].values() for row in cell.published]
-    assert len(set(served)) == len(served)
-    for number in (2, 3, 4, 5, 6, 7, 11):
-        rows, _ = printed_rows(f"Table {number}")
-        rows = rows[rows["method"] != "none (pretrained start)"]
-        assert {place for artefact, place in served if artefact == f"Table {number}"} == set(rows.index)
-
-
-def test_claims_ask_for_cells_that_exist(grid):
-    asked = Asked()
-    for claim in TRAINED:
-        assert claim.check(Measured(asked)).verdict == NOT_RUN
-    assert asked.names <= {name for cells in grid.values() for name in cells}
-    assert asked.names >= set(grid["paper"])  # and each cell is asked for
-    assert asked.names >= {name for name in grid["laptop"] if not OURS.search(name)}
-
-
-def test_the_paper_tier_has_the_papers_settings(grid):
+def test_the_paper_tier_has_the_papers_settings():
     common = {"clients": 50, "concurrency": 25, "buffer_size": 5, "local_epochs": 2, "batch_size": 50,
               "client_optimizer": "sgd", "weight_decay": 1e-4}  # fmt: skip
     text = {"clients": 10, "concurrency": 5, "buffer_size": 3, "local_epochs": 1, "batch_size": 8,
             "client_optimizer": "adamw", "alpha": 0.6, "delay": "fedecho_large"}  # fmt: skip
     rounds = {"cifar10": 500, "cifar100": 1000, "mrpc": 200, "mathinstruct": 5}
     distilled = {"cifar10": (3e-6, 2000), "cifar100": (3e-6, 2000), "mrpc": (3e-7, 100), "mathinstruct": (3e-6, 100)}
-    for name, cell in grid["paper"].items():
+    for name, cell in cells_of("fedecho", "paper").items():
         config = cell.config
         for key, value in (common if config.task.startswith("cifar") else text).items():
             assert getattr(config, key) == value, (name, key)
@@ -190,30 +85,21 @@ def test_the_paper_tier_has_the_papers_settings(grid):
             )
 
 
-def test_laptop_and_smoke_keep_clients_concurrency_buffer_and_delays(grid):
-    for name in set(grid["paper"]) & set(grid["laptop"]):
-        for tier in ("smoke", "laptop"):
-            ours = grid[tier].get(name, grid["paper"][name]).config
-            paper = grid["paper"][name].config
-            for key in (
-                "clients",
-                "concurrency",
-                "buffer_size",
-                "delay",
-                "delay_settings",
-                "alpha",
-                "partition",
-                "algorithm",
-            ):
-                assert getattr(ours, key) == getattr(paper, key), (tier, name, key)
+def test_laptop_and_smoke_keep_clients_concurrency_buffer_and_delays():
+    paper = cells_of("fedecho", "paper")
+    kept = ("clients", "concurrency", "buffer_size", "delay", "delay_settings", "alpha", "partition", "algorithm")
+    for tier in ("smoke", "laptop"):
+        for name, cell in cells_of("fedecho", tier).items():
+            if name in paper:
+                assert all(getattr(cell.config, key) == getattr(paper[name].config, key) for key in kept), (tier, name)
 
 
-def test_claims_say_of_the_printed_numbers_what_the_paper_does(grid):
+def test_claims_say_of_the_printed_numbers_what_the_paper_does():
     """A claim that the paper's numbers refute is reversed, or its difference is within a point or smaller than said.
 
     So is a part of one that they bear out by less than a point: FedAC and FADAS differ by 0.8.
     """
-    exact, with_spread = (printed(grid["paper"], spread) for spread in (False, True))
+    exact, with_spread = (as_printed(spread) for spread in (False, True))
     for claim in TRAINED:
         m = with_spread if claim.id in ("FE-T6-b", "FE-T7-b", "FE-T11-a") else exact
         found, says = claim.check(m).verdict, claim.printed.split()[0].strip(",;")
@@ -264,14 +150,7 @@ def test_every_claim_of_an_order_is_reversed_with_it():
     assert found == {name: FAILS if name == "FE-T4-b" else REVERSED for name in found}
 
 
-@pytest.mark.parametrize(
-    ("fewest", "most", "expected"),
-    [
-        (20, 1, HOLDS),
-        (1, 20, REVERSED),
-        (10, 9, OPEN),
-    ],
-)
+@pytest.mark.parametrize(("fewest", "most", "expected"), [(20, 1, HOLDS), (1, 20, REVERSED), (10, 9, OPEN)])
 @pytest.mark.parametrize("ladder", [("samples-100", "samples-1000"), ("paper-500", "paper-5000")])
 def test_spreads_over_seeds_are_compared_as_spreads(fewest, most, expected, ladder):
     cells = {f"fedecho/table6/{name}": shaken(50, x, name) for name, x in zip(ladder, (fewest, most), strict=True)}

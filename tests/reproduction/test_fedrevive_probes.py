@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from asked import cells_of
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
-from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.measure import fedrevive as probes
 
-GRID = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "fedrevive.yaml"
+pytestmark = pytest.mark.usefixtures("quick_syntheses")
 
 
-def test_probes_run_the_smoke_tiers_cell_on_digits(tmp_path):
-    path = tmp_path / "smoke.yaml"
-    path.write_text(json.dumps({"tier": "smoke", "papers": [str(GRID)]}))
-    (cell,) = expand_grid(path, only="fedrevive/table1/cifar10/fedrevive")
+def test_probes_run_the_smoke_tiers_cell_on_digits():
+    cell = cells_of("fedrevive", "smoke")["fedrevive/table1/cifar10/fedrevive"]
     theirs, ours = cell.config.as_dict(), Config(**probes.SMOKE, task="digits").as_dict()
     of_digits = {"task", "task_settings", "model", "model_settings", "horizon", "eval_every"}
     differ = {name for name in theirs if theirs[name] != ours[name]} - of_digits
@@ -38,7 +33,7 @@ def test_worked_divergence():
 
 def small(**settings) -> Config:
     """Thirty updates, twenty of them with distillation."""
-    chosen = {**probes.SMOKE["settings"], "freeze_rounds": 2, "synthesis_only_rounds": 10, "t_gen": 2, **settings}
+    chosen = {**probes.SMOKE["settings"], "freeze_rounds": 2, "synthesis_only_rounds": 10, **settings}
     return Config(
         **{**probes.SMOKE, "clients": 20, "concurrency": 5, "horizon": None, "rounds": 30, "settings": chosen}
     )

@@ -21,7 +21,7 @@ from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.runs.results import load_result
 from asyncfl_lite.runs.store import read_record, versions
 from asyncfl_reproduction.cli import _said
-from asyncfl_reproduction.grid import tidy
+from asyncfl_reproduction.grid import kernels, tidy
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import estimate
 from asyncfl_reproduction.grid.interrupts import MESSAGE
@@ -110,6 +110,21 @@ def test_grid_runs_fails_resumes_and_skips(experiments, tmp_path):
     assert run_grid(cells, runs, workers=1, notebook=TEMPLATE).skipped == [cell.name for cell in cells]
 
 
+def test_a_cell_that_trains_too_long_is_stopped_and_its_runs_are_saved(experiments, tmp_path, monkeypatch):
+    """With a real kernel, which trains for half an hour if nobody stops it."""
+    monkeypatch.setattr(kernels, "GRACE", 2.0)
+    change(experiments, ("cells", "toy/one/fedbuff", "settings", "rounds"), 1_000_000)
+    cells = expand_grid(experiments / "smoke.yaml", only="toy/one/*")
+    report = run_grid(cells, tmp_path / "runs", minutes_per_cell=0.03, notebook=TEMPLATE)
+    told = "stopped after 0.03 minutes; what it finished is kept, and the same command continues"
+    assert (report.done, report.failed) == ([], {"toy/one/fedbuff": told})
+    assert _said(report) == 1
+    left = {
+        path.relative_to(cells[0].folder(tmp_path / "runs")) for path in tmp_path.glob("runs/**/*") if path.is_file()
+    }
+    assert left == {Path("seed-0/checkpoint.pt"), Path("seed-1/checkpoint.pt")}
+
+
 def record_without_a_kernel(cell, runs):
     """What the notebook does, in this process."""
     run_seeds(cell.config.as_dict(), cell.seeds, cell.folder(runs))
@@ -184,7 +199,7 @@ def test_versions_that_are_mixed_within_a_cell_or_differ_from_now_are_told(exper
     report = run_grid(cells, recorded)
     assert report.versions == {mixed: 1, here: 1} and len(report.skipped) == 2
     assert _said(report) == 0
-    told = "  1 complete cells were computed, at least in part, under other versions: "
+    told = "  complete, at least in part under other versions: 1 cell, "
     assert capsys.readouterr().out.splitlines()[1:] == [told + mixed, told + here]
     assert [tidy._row("a", result)["torch"] for result in cells[0].load(recorded)] == [now["torch"], "9.0"]
     result = replace(cells[0].load(recorded)[0], continued_under=[{**now, "torch": "9.9"}])
@@ -197,7 +212,7 @@ def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorde
     _, echo = expand_grid(experiments / "smoke.yaml")
     assert echo.load(recorded) == []
     assert load_result(echo.folder(recorded) / "seed-0").outdated == {"algorithm": (1, 2)}
-    assert str(estimate([echo], recorded)).startswith("1 cells: 0 complete, 1 to run (1 stale)")
+    assert str(estimate([echo], recorded)).startswith("1 cell: 0 complete, 1 to run (1 stale)")
     record_without_a_kernel(echo, recorded)
     assert states(experiments, recorded) == ["complete", "complete"]
     assert json.loads((echo.folder(recorded) / "result.json").read_text())["meaning"]["algorithm"] == 2

@@ -12,7 +12,7 @@ import pytest
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.store import meaning
-from asyncfl_reproduction.tuning import halving
+from asyncfl_reproduction.tuning import search
 from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, read_grids
 from asyncfl_reproduction.tuning.halving import carry_out, edges, grown
@@ -42,8 +42,8 @@ def made_up(monkeypatch, accuracy):
         return {"point": json.dumps(point), "seed": seed, METRIC: accuracy(config), "final_accuracy": 0.0,
                 "config_hash": config.hash, "meaning": json.dumps(meaning(config)), "cpu_seconds": 0.0}  # fmt: skip
 
-    monkeypatch.setattr(halving, "results_of", results)
-    monkeypatch.setattr(halving, "row_of", row)
+    monkeypatch.setattr(search, "results_of", results)
+    monkeypatch.setattr(search, "row_of", row)
     return asked
 
 

@@ -29,14 +29,7 @@ from asyncfl_reproduction.league.costs import costs
 from asyncfl_reproduction.league.entry import Entry, read_entry
 from asyncfl_reproduction.league.field import Place, read_places
 from asyncfl_reproduction.league.run import Newcomer
-from asyncfl_reproduction.league.standings import (
-    BETTER,
-    EQUIVALENT,
-    TARGET_SHARE,
-    WORSE,
-    ranked,
-    standings,
-)
+from asyncfl_reproduction.league.standings import BETTER, EQUIVALENT, TARGET_SHARE, WORSE, ranked, standings
 from asyncfl_reproduction.parquet import read_table, write_table
 from asyncfl_reproduction.statistics import ERROR_LEVEL, contrast
 from asyncfl_reproduction.tuning import search as carried_out

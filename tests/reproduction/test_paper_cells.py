@@ -11,6 +11,7 @@ import paper_shapes
 import pytest
 
 from asyncfl_lite import Config
+from asyncfl_lite.algorithms import FedRevive
 from asyncfl_lite.runs import assembly
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
@@ -133,7 +134,7 @@ PAIRS = {(cell.config.task, cell.config.model, cell.config.algorithm, cell.confi
 """One cell for each task with each model, method and start."""
 SMALL = {
     "distill_samples": 4, "distill_q": 1, "distill_batch_size": 2, "num_teachers": 2, "k_kd": 1, "kd_batch_size": 2,
-    "t_gen": 1, "k_synth": 1, "synth_batch_size": 2, "kd_fraction": 0.5, "queue_length": 2,
+    "k_synth": 1, "kd_fraction": 0.5, "queue_length": 2,
     "freeze_rounds": 0, "synthesis_only_rounds": 0, "adversarial_from": 1,
 }  # fmt: skip
 """Sizes of methods' own work at the server."""
@@ -160,8 +161,9 @@ def in_small(cell: Cell) -> Config:
 
 @pytest.mark.long
 @pytest.mark.parametrize("cell", PAIRS.values(), ids=["-".join(pair) for pair in PAIRS])
-def test_each_task_meets_each_of_its_methods_for_a_version(cell, data):
+def test_each_task_meets_each_of_its_methods_for_a_version(cell, data, monkeypatch):
     data(8)
+    monkeypatch.setattr(FedRevive, "synth_batch_size", 2)
     run = Run(in_small(cell))
     before = run.algorithm.x.clone()
     result = run.finish()

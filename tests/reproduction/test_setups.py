@@ -12,7 +12,7 @@ import pytest
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.fedadt import PASSES, TEMPERATURE
-from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, PROMPTS, T_EST
+from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, PROMPTS, T_EST, FedRevive
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
 from asyncfl_lite.runs.config import PAPERS as SETUPS
@@ -43,8 +43,8 @@ SWITCHES = {
     "distill_lr": "distill_lr", "distill_samples": "distill_samples", "clip_nu": "clip", "mix_alpha_min": "alpha_min",
     "mix_alpha_max": "alpha_max", "distill_optimizer": "distill_opt", "kd_lr": "kd_lr", "generator_lr": "generator_lr",
     "latent_noise_lr": "latent_lr", "feature_weight": "alpha_feat", 
-    "synth_iters K_synth": "k_synth", "kd_steps K_KD": "k_kd", "kd_steps": "k_kd", "generator_period T_gen": "t_gen",
-    "teacher_buffer c": "num_teachers", "synthesis_batch": "synth_batch_size", "kd_batch": "kd_batch_size",
+    "synth_iters K_synth": "k_synth", "kd_steps K_KD": "k_kd", "kd_steps": "k_kd",
+    "teacher_buffer c": "num_teachers", "kd_batch": "kd_batch_size",
     "probe_temperature": "t_probe", "beta constant": "beta_constant",
     "mixing beta": "mixing", "staleness_penalty alpha": "poly_a", "T_g": "alpha_versions",
     "kd_data_share": "kd_fraction", "kd_weight_min": "alpha_min",
@@ -59,6 +59,8 @@ SPECIAL = {
     ("FedRevive", "adv_weight"): lambda config: ALPHA_ADV,
     ("FedRevive", "probe_uploads T_est"): lambda config: T_EST,
     ("FedRevive", "soft_prompt_vectors"): lambda config: PROMPTS,
+    ("FedRevive", "generator_period T_gen"): lambda config: FedRevive.t_gen,
+    ("FedRevive", "synthesis_batch"): lambda config: FedRevive.synth_batch_size,
     ("FedRevive", "samples_per_client"): lambda config: config.partition_settings.samples_per_client,
     ("FedRevive", "token_limit"): lambda config: config.task_settings.length,
     ("FedRevive", "auxiliary_set_share"): lambda config: round(config.held_out / (1 - config.held_out), 3),
@@ -113,9 +115,7 @@ OF_A_FIGURE = {
     ("FedADT", "Fig. 1"): "another federation, which Fig. 1's cells ask for",
 }
 """Printed settings of one figure: not what a configuration takes by itself."""
-EXCEPTIONS = {
-    ("FedRevive", "femnist", "samples_per_client"): "FEMNIST is dealt out by writer",
-}
+EXCEPTIONS = {("FedRevive", "femnist", "samples_per_client"): "FEMNIST is dealt out by writer"}
 
 
 def rows() -> pd.DataFrame:

@@ -8,13 +8,7 @@ import torch
 
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import digits_images, mnist_images, split
-from asyncfl_reproduction.standins.images import (
-    OverlaidMNIST,
-    OverlaidPairs100,
-    PairDigits100,
-    Spoiling,
-    Writers,
-)
+from asyncfl_reproduction.standins.images import OverlaidMNIST, OverlaidPairs100, PairDigits100, Spoiling, Writers
 
 RNG = np.random.default_rng
 

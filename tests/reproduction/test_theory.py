@@ -16,14 +16,7 @@ from hypothesis import strategies as st
 
 from asyncfl_course.explore.bound import explore_bound
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
-from asyncfl_reproduction.theory import (
-    CHECKS,
-    CONDITION,
-    FALSE,
-    HOLDS,
-    Case,
-    Check,
-)
+from asyncfl_reproduction.theory import CHECKS, CONDITION, FALSE, HOLDS, Case, Check
 from asyncfl_reproduction.theory import fedecho_buffer as t3
 from asyncfl_reproduction.theory import fedecho_gradients as t1
 from asyncfl_reproduction.theory import fedecho_lemmas as t5

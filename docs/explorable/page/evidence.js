@@ -10,7 +10,8 @@ function compared([lead, low, high], who, other, apart) {
 }
 function verdict(method, row) {
   const plain = compared(row.plain, method, " plain FedBuff", `${method} from plain FedBuff`), tuned = compared(row.tuned, "it", "", "the two");
-  const said = `${row.setting ? `${row.setting.startsWith("bias") ? "at" : "with the"} ${row.setting}, ` : ""}${plain}; once both are tuned, ${tuned}.`;
+  const never = [row.plain, row.tuned].every(([, low, high]) => low <= 0 && high >= 0);
+  const said = `${row.setting ? `${row.setting.startsWith("bias") ? "at" : "with the"} ${row.setting}, ` : ""}${plain}${never ? ", not even once both are tuned" : `; once both are tuned, ${tuned}`}.`;
   return `${said[0].toUpperCase()}${said.slice(1)}${row.paper ? ` The paper reports ${row.paper}.` : ""}`;
 }
 
