@@ -40,28 +40,19 @@ INTERRUPTED = 130
 MOST_SEEDS = 1000
 """Largest number of seeds in one range."""
 GROUP_OPTIONS = "name=value; may be repeated"
-REGISTRIES = {
-    "task": "TASKS",
-    "model": "MODELS",
-    "algorithm": "ALGORITHMS",
-    "delay": "DELAYS",
-    "partition": "PARTITIONS",
-    "scheduling": "SCHEDULING",
-    "selection": "SELECTIONS",
-    "initial": "INITIALISERS",
+KINDS = {
+    "methods": ("algorithm", "ALGORITHMS", "methods"),
+    "tasks": ("task", "TASKS", "tasks"),
+    "models": ("model", "MODELS", "models"),
+    "delays": ("delay", "DELAYS", "delay laws"),
+    "partitions": ("partition", "PARTITIONS", "partitions"),
+    "scheduling": ("scheduling", "SCHEDULING", "scheduling (when a free slot gets new work)"),
+    "selection": ("selection", "SELECTIONS", "selection (which client gets the new work)"),
+    "initial": ("initial", "INITIALISERS", "initial (source of the initial weights)"),
 }
+"""Kind in `asyncfl-lite list` -> its setting, the registry of its names, and the heading above them."""
+REGISTRIES = {setting: registry for setting, registry, _ in KINDS.values()}
 """Setting -> the registry that holds its allowed names; `registries` gives the registries, but imports torch."""
-TITLES = {
-    "methods": ("algorithm", "methods"),
-    "tasks": ("task", "tasks"),
-    "models": ("model", "models"),
-    "delays": ("delay", "delay laws"),
-    "partitions": ("partition", "partitions"),
-    "scheduling": ("scheduling", "scheduling (when a free slot gets new work)"),
-    "selection": ("selection", "selection (which client gets the new work)"),
-    "initial": ("initial", "initial (source of the initial weights)"),
-}
-"""Kind -> its setting, and the heading above its names in `asyncfl-lite list`."""
 CLASS = re.compile(r'''^@(\w+)\.register\("(\w+)"\)\n(?:@.+\n)*class [^"]*?:\n    """(.*?)(?:"""|$)''', re.M)
 """Finds a registered class in source code: its registry, its name, and the first line of its docstring."""
 NO_OPTIONS = ("command", "file", "carry_out", "interrupted")
@@ -335,7 +326,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     run.set_defaults(command="run")
 
     listing = commands.add_parser("list", help="list all methods, tasks, models, delay laws and partitions")
-    listing.add_argument("kind", nargs="?", help=f"list only these: {', '.join(TITLES)}")
+    listing.add_argument("kind", nargs="?", help=f"list only these: {', '.join(KINDS)}")
     listing.add_argument(
         "--methods", action="store_true", help="print a table of methods, with server storage and options"
     )
@@ -441,10 +432,7 @@ def _configs(options: argparse.Namespace) -> list[Config]:
 def _read_settings(path: Path, another_task: bool) -> Any:
     """Return the settings in a JSON or YAML file, or those of a finished run, given its ``result.json`` or folder.
 
-    Args:
-        path: the file, or the folder of a run.
-        another_task: whether the user also names a task, which is necessary for the result of a run on the user's own
-            data.
+    A run on the user's own data needs ``another_task``.
     """
     from asyncfl_lite.base.files import settings_in
 
@@ -457,8 +445,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
         if content.get("own_task") is not None and not another_task:
             raise ConfigError(
                 f"config: {path} belongs to a run on your own data ({shown(content['own_task'])}), which the "
-                f"file does not contain; name "
-                "another --task, or in Python: run(load_result(FOLDER).config, task=…)"
+                "file does not contain; name another --task, or in Python: run(load_result(FOLDER).config, task=…)"
             )
         content = content.get("config")
     if not isinstance(content, dict):
@@ -515,8 +502,8 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _list(options: argparse.Namespace) -> int:
-    if options.kind is not None and options.kind not in TITLES:
-        raise ConfigError(unknown_name("list", options.kind, TITLES))
+    if options.kind is not None and options.kind not in KINDS:
+        raise ConfigError(unknown_name("list", options.kind, KINDS))
     if options.methods:
         from asyncfl_lite.algorithms.table import method_table
 
@@ -524,13 +511,13 @@ def _list(options: argparse.Namespace) -> int:
         told = _wrapped(table, shutil.get_terminal_size((160, 24)).columns)
         print(json.dumps(table.to_dict("records")) if options.json else told)
         return 0
-    kinds = [options.kind] if options.kind else list(TITLES)
-    found = {kind: _described(TITLES[kind][0]) for kind in kinds}
+    kinds = [options.kind] if options.kind else list(KINDS)
+    found = {kind: _described(KINDS[kind][0]) for kind in kinds}
     if options.json:
         print(json.dumps(found))
         return 0
     for kind, lines in found.items():
-        print(TITLES[kind][1])
+        print(KINDS[kind][2])
         for entry, line in lines.items():
             print(f"  {entry:18} {line}")
     return 0

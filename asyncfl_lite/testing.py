@@ -120,9 +120,9 @@ def expect(kept: bool, sentence: str) -> None:
         raise RuleBroken(sentence)
 
 
-def expect_same(one: Any, other: Any, where: str, sentence: str) -> None:
-    """Raise :class:`RuleBroken` with ``sentence`` and the first difference, unless two values are equal."""
-    if found := difference(one, other, where):
+def expect_same(one: dict[str, Any], other: dict[str, Any], sentence: str) -> None:
+    """Raise :class:`RuleBroken` with ``sentence`` and the first difference, unless two values' leaves are equal."""
+    if found := difference(one, other):
         raise RuleBroken(f"{sentence}, {found}")
 
 
@@ -284,42 +284,28 @@ def restart(run: Run, updates: Sequence[Update]) -> Algorithm:
     return method
 
 
-def _parts(value: Any, where: str) -> list[tuple[str, Any]] | None:
+def leaves(value: Any, where: str) -> dict[str, Any]:
+    """Return the parts of a value that have no parts themselves, by their paths; tensors are copies."""
     if isinstance(value, Update):
-        return [(f"{where}.{part.name}", getattr(value, part.name)) for part in dataclasses.fields(value)]
-    if isinstance(value, dict):
-        return [(f"{where}[{key!r}]", value[key]) for key in sorted(value, key=repr)]
-    if isinstance(value, list | tuple):
-        return [(f"{where}[{index}]", part) for index, part in enumerate(value)]
-    return None
+        parts = [(f"{where}.{name}", part) for name, part in vars(value).items()]
+    elif isinstance(value, dict):
+        parts = [(f"{where}[{key!r}]", value[key]) for key in sorted(value, key=repr)]
+    elif isinstance(value, list | tuple):
+        parts = [(f"{where}[{index}]", part) for index, part in enumerate(value)]
+    else:
+        return {where: value.detach().clone() if isinstance(value, Tensor) else value}
+    return {where: None} | {path: leaf for part in parts for path, leaf in leaves(part[1], part[0]).items()}
 
 
-def copied(value: Any) -> Any:
-    """Return a copy that shares no tensor, mapping or list with ``value``."""
-    if isinstance(value, Tensor):
-        return value.detach().clone()
-    if isinstance(value, Update):
-        return Update(**{part.name: copied(getattr(value, part.name)) for part in dataclasses.fields(value)})
-    if isinstance(value, dict):
-        return {key: copied(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [copied(part) for part in value]
-    return value
-
-
-def difference(one: Any, other: Any, where: str) -> str | None:
-    """Describe the first difference between two values; None if they are equal to the last bit.
+def difference(one: dict[str, Any], other: dict[str, Any]) -> str | None:
+    """Describe the first difference between the :func:`leaves` of two values; None if all are equal to the last bit.
 
     NaN equals NaN, and a list equals a tuple with equal parts.
     """
-    parts, others = _parts(one, where), _parts(other, where)
-    if parts is None or others is None:
-        return None if _equal(one, other) else f"{where} is {_shown(one)} and {_shown(other)}"
-    extra = sorted({name for name, _ in parts} ^ {name for name, _ in others})
-    if extra:
+    if extra := [path for path in (*one, *other) if path not in one or path not in other]:
         return f"{extra[0]} is there only once"
-    pairs = zip(parts, others, strict=True)
-    return next((found for (path, a), (_, b) in pairs if (found := difference(a, b, path))), None)
+    odd = (path for path in one if not _equal(one[path], other[path]))
+    return next((f"{path} is {_shown(one[path])} and {_shown(other[path])}" for path in odd), None)
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -397,7 +383,7 @@ def check_refusals(make: Candidate) -> None:
     method = make.run().algorithm
     for good in reports(make, 2 * make.buffer_size):
         for kind, bad in _unsound(good, method.version).items():
-            before, noted = copied(_all_but_rejections(method)), len(method.rejections)
+            before, noted = _all_but_rejections(method), len(method.rejections)
             why = f"an update with {kind} must be refused, since one is enough to ruin the model"
             try:
                 receipt = method.receive(bad)
@@ -406,7 +392,7 @@ def check_refusals(make: Candidate) -> None:
             expect(len(method.rejections) == noted + 1, f"{why}, and noted in rejections; it was not noted")
             expect(isinstance(receipt, Receipt) and bool(receipt.refused), f"{why}; receive returned {receipt!r}")
             why += ", and must change nothing; before and after"
-            expect_same(before, _all_but_rejections(method), "state", why)
+            expect_same(before, _all_but_rejections(method), why)
         method.receive(good)
 
 
@@ -424,36 +410,39 @@ def _unsound(good: Update, version: int) -> dict[str, Update]:
 
 def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
     state = {name: value for name, value in method.state().items() if name != "rejections"}
-    return {**state, "rng": method.context.rng.bit_generator.state}
+    return leaves({**state, "rng": method.context.rng.bit_generator.state}, "state")
 
 
 def check_starting_again(make: Candidate) -> None:
     """Check that a method that is started again keeps nothing from before."""
     run, updates = make.run(), reports(make, 2 * make.buffer_size)
-    first = copied(restart(run, updates).state())
+    first = leaves(restart(run, updates).state(), "state")
     why = "start() must begin anew, since an instance may be used again; the first and second time"
-    expect_same(first, restart(run, updates).state(), "state", why)
+    expect_same(first, leaves(restart(run, updates).state(), "state"), why)
 
 
 def check_in_place(make: Candidate) -> None:
     """Check that neither an earlier global model nor anything in an update is changed in place."""
-    run = make.run()
+    run, kept = make.run(), list[tuple[str, Any, dict[str, Any]]]()
     method = run.algorithm
-    kept: list[tuple[str, Any, Any]] = [("x of version 0", method.x, copied(method.x))]
+
+    def keep(where: str, value: Any) -> None:
+        kept.append((where, value, leaves(value, where)))
 
     def watch(update: Update, receive: Receive) -> Receipt:
-        kept.append(("update", update, copied(update)))
+        keep("update", update)
         receipt = receive(update)
-        kept.append((f"x of version {method.version}", method.x, copied(method.x)))
+        keep(f"x of version {method.version}", method.x)
         return receipt
 
+    keep("x of version 0", method.x)
     simulate(run, watch)
     why = (
         "models and updates must not be changed in place, since clients in flight, the record of versions and other "
         "methods hold the same tensors; before and after"
     )
     for where, value, before in kept:
-        expect_same(before, value, where, why)
+        expect_same(before, leaves(value, where), why)
 
 
 def check_standing_still(make: Candidate) -> None:
@@ -504,7 +493,7 @@ def check_save_and_restore(make: Candidate) -> None:
                 saved = load_checkpoint(path, again.identity)
                 assert saved is not None, "a checkpoint that was just written is there"
                 again.restore(saved)
-            if found := difference(_end(whole), _end(simulate(again)), "run"):
+            if found := difference(_end(whole), _end(simulate(again))):
                 raise RuleBroken(
                     "state() must contain everything that changes, so that an interrupted run continues bit for bit; "
                     f"uninterrupted and resumed after arrival {number}, {found}{_forgotten(make, whole.algorithm)}"
@@ -513,14 +502,16 @@ def check_save_and_restore(make: Candidate) -> None:
 
 def _end(run: Run) -> dict[str, Any]:
     updates = who_did_what(run.simulation, run.parts).updates.astype(float).to_numpy().tolist()
-    return {"state": run.algorithm.state(), "rng": run.server_rng.bit_generator.state, "updates": updates}
+    state = {"state": run.algorithm.state(), "rng": run.server_rng.bit_generator.state, "updates": updates}
+    return leaves(state, "run")
 
 
 def _forgotten(make: Candidate, end: Algorithm) -> str:
     """Return a hint that names attributes that changed in a run and are not saved."""
     begun, saved = vars(make.run().algorithm), {*end.state_names, "rejections", "_context"}
     names = [name for name in sorted(vars(end)) if name not in saved]
-    changed = [name for name in names if name not in begun or difference(begun[name], vars(end)[name], "")]
+    now = {name: leaves(vars(end)[name], "") for name in names}
+    changed = [name for name in names if name not in begun or difference(leaves(begun[name], ""), now[name])]
     return f"; changed, and not in state_names: {', '.join(changed)}" if changed else ""
 
 

@@ -20,7 +20,7 @@ from asyncfl_lite import Config, Run, load_result, run
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import settings_in
-from asyncfl_lite.cli import REGISTRIES, TITLES, main, parse, registered
+from asyncfl_lite.cli import KINDS, REGISTRIES, main, parse, registered
 from asyncfl_lite.runs.config import GROUPS, registries
 from asyncfl_reproduction.grid.run import Report
 from conftest import toy_grid
@@ -129,7 +129,7 @@ def test_streams_that_are_closed_or_full_change_no_exit_code(command, streams, c
 
 
 def test_a_list_read_from_source_code_is_what_the_registries_hold(capsys):
-    for kind, (setting, _) in TITLES.items():
+    for kind, (setting, *_) in KINDS.items():
         described = registries()[setting].describe()
         assert registered()[REGISTRIES[setting]] == described and list(registered()[REGISTRIES[setting]]) == list(
             described

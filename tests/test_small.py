@@ -26,7 +26,7 @@ EXECUTED = {"fedbuff": (26, 1450), "fedecho": (31, 1780)}
 """Method -> files and lines of the library that three warm versions on digits execute."""
 LOADED = 12_700
 """Lines of the library's modules that runs of both load."""
-OPTIONS, NEVER_SET = 219, 68
+OPTIONS, NEVER_SET = 208, 62
 """Fields that settings classes of the library declare, and those that no cell changes from their default."""
 RUN = """
 import collections, json, sys

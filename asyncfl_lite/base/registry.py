@@ -28,11 +28,9 @@ from typing import Any, Generic, Self, TypeVar
 from pydantic import (
     BaseModel,
     ConfigDict,
-    ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
@@ -64,7 +62,8 @@ class Settings(BaseModel):
         if not isinstance(content, dict):
             allowed = ", ".join(_written(cls)) or "nothing"
             raise ConfigError(f"must be a mapping of {allowed}, got {shown(content)}")
-        cls._refuse_odd_names(content)
+        if odd := [key for key in content if not isinstance(key, str)]:
+            raise ConfigError(unknown_name("setting", odd[0], _written(cls)))
         return cls(**content)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -84,13 +83,6 @@ class Settings(BaseModel):
         """Return a copy with values that have been checked already."""
         return super().model_copy(update=values)
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        if isinstance(content, dict):
-            cls._refuse_odd_names(content)
-        return handler(content)
-
     def files(self) -> list[Path]:
         """Return the paths that these settings read from, existing or not.
 
@@ -98,12 +90,6 @@ class Settings(BaseModel):
         returns the settings that are paths; a class that finds its files in another way overrides it.
         """
         return [value for value in self.__dict__.values() if isinstance(value, Path)]
-
-    @classmethod
-    def _refuse_odd_names(cls, content: dict[Any, Any]) -> None:
-        for key in content:
-            if not isinstance(key, str):
-                raise ConfigError(unknown_name("setting", key, _written(cls)))
 
     @field_validator("*", mode="before")
     @classmethod

@@ -6,10 +6,10 @@ steps is the same (:class:`.Cohort`).
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +19,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.cohorts import (
-    ClientData,
-    Cohort,
-    LocalTraining,
-    Work,
-)
+from asyncfl_lite.clients.cohorts import ClientData, Cohort, LocalTraining, Work
 from asyncfl_lite.models.draws import Generators
 from asyncfl_lite.models.stacked import chain_of, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
@@ -39,10 +34,11 @@ LARGEST_OF_IMAGES = 8
 """Largest cohort on a CPU for models that work on images; the images of more jobs would not fit into the cache."""
 
 
+@dataclass(eq=False)
 class Trainer:
     """The trainer of one run's clients; a call trains jobs and returns their outcomes.
 
-    Args:
+    Attributes:
         model: the clients' model.
         data: the clients' samples.
         training: settings of local training.
@@ -51,23 +47,12 @@ class Trainer:
         draws: whether the model draws random numbers in training, as dropout does.
     """
 
-    def __init__(
-        self,
-        model: VectorModel,
-        data: ClientData,
-        training: LocalTraining,
-        seed: int,
-        *,
-        cohort: bool,
-        draws: bool = False,
-    ) -> None:
-        self.model = model
-        self.data = data
-        self.training = training
-        self.seed = seed
-        self.cohort = cohort
-        self.draws = draws
-        self._chain = chain_of(model)
+    model: VectorModel
+    data: ClientData
+    training: LocalTraining
+    seed: int
+    cohort: bool = field(kw_only=True)
+    draws: bool = field(default=False, kw_only=True)
 
     def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Train ``jobs``; return their outcomes in the same order."""
@@ -82,28 +67,28 @@ class Trainer:
         """
         if not self.cohort:
             return None
-        chain, data, training = self._chain, self.data, self.training
+        chain, data, training = chain_of(self.model), self.data, self.training
         mixes = chain is not None and not chain.images and keeps_bits(chain, training.batch_size)
-        alike = dataclasses.replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
+        alike = replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
         run = None if mixes else id(self)
         return run, self.model.architecture, id(data.inputs), id(data.targets), data.augment, alike
 
-    @property
+    @cached_property
     def largest_cohort(self) -> int:
         """Largest number of jobs in one computation."""
-        on_processor = self.data.inputs.device.type == "cpu"
-        most = LARGEST_OF_IMAGES if self._chain and self._chain.images and on_processor else LARGEST_COHORT
+        chain, on_processor = chain_of(self.model), self.data.inputs.device.type == "cpu"
+        most = LARGEST_OF_IMAGES if chain and chain.images and on_processor else LARGEST_COHORT
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
         """Return a job ready for training, with minibatches drawn from the random stream of its client and job number.
 
-        A job that is cut short (its ``share`` is below 1) takes the first of its steps, at least one.
+        A job that is cut short takes the first of its steps, at least one.
         """
         part, training = self.data.parts[job.client], self.training
         indices = training.batches(len(part), stream(self.seed, "batches", job.client, job.number))
-        if job.share < 1:
-            indices = indices[: max(1, math.ceil(job.share * len(indices)))]
+        if job.fate is not None:
+            indices = indices[: max(1, math.ceil(job.fate.share * len(indices)))]
         indices = np.where(indices < 0, -1, part[indices])
         a_pass = -(-len(part) // training.batch_size)
         generator = None
@@ -117,40 +102,9 @@ class Trainer:
         counted, midway = max(0, len(indices) - a_pass), int(training.midway * len(indices))
         return Work(job, indices, counted, midway, training.lr_at(job.start_version, job.number), generator, draws)
 
-    def outcome(
-        self,
-        work: Work,
-        delta: Tensor,
-        sums: Sequence[float],
-        buffers: Tensor | None = None,
-        gradients: Tensor | None = None,
-    ) -> Outcome:
-        """Return the outcome that a trained job reports.
-
-        Args:
-            work: the job.
-            delta: ``(d,)`` change of the parameters.
-            sums: sums of losses, hits and squared losses over its last epoch.
-            buffers: ``(b,)`` running statistics after training, or None.
-            gradients: ``(d,)`` sum of the gradients that its optimiser was given, if the method asks for it.
-        """
-        seen, (loss, hits, square) = work.seen, sums
-        return Outcome(
-            delta,
-            num_samples=len(self.data.parts[work.job.client]),
-            train_loss=loss / seen,
-            train_accuracy=hits / seen,
-            buffers=buffers,
-            num_steps=len(work.indices),
-            mean_square_loss=square / seen,
-            mean_gradient=None if gradients is None else gradients / len(work.indices),
-            **self._asked_for(work.job, delta, buffers),
-        )
-
-    def _asked_for(self, job: Job, delta: Tensor, buffers: Tensor | None) -> dict[str, Any]:
+    def asked_for(self, job: Job, delta: Tensor, buffers: Tensor | None) -> dict[str, Any]:
         """Return the extra reports that the method asks for, except mean gradients, by attribute name."""
-        if not (asked := self.training.reports):
-            return {}
+        asked = self.training.reports
         indices = torch.from_numpy(self.data.parts[job.client]).to(delta.device)
         inputs, targets, x = self.data.inputs[indices], self.data.targets[indices], job.sent + delta
         found: dict[str, Any] = {}
@@ -196,7 +150,7 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
     """Train jobs in one computation, or one alone; return their outcomes."""
     (trainer, first), works = jobs[0], [work for _, work in jobs]
     asked = frozenset().union(*(own.training.reports for own, _ in jobs))  # by any of the runs
-    training = dataclasses.replace(trainer.training, reports=asked)
+    training = replace(trainer.training, reports=asked)
     cohort = Cohort(trainer.model, trainer.data, training, works, alone=not trainer.cohort)
     own_draws: AbstractContextManager = nullcontext()
     if cohort.alone and first.draws is not None:  # for draws other than dropout's
@@ -206,8 +160,12 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
     outcomes = []
     for row, (own, work) in enumerate(jobs):
         # a copy is aligned in memory like any vector; sums over a matrix's row may differ in the last bit
-        all_of_them = cohort.gradients if own.training.means_gradients else None
-        gradients = None if all_of_them is None else all_of_them[row].clone()
         delta = deltas[row].clone() if len(jobs) > 1 else deltas[0]
-        outcomes.append(own.outcome(work, delta, sums[row].tolist(), cohort.buffers, gradients))
+        report = own.asked_for(work.job, delta, cohort.buffers) if own.training.reports else {}
+        if cohort.gradients is not None and own.training.means_gradients:
+            report["mean_gradient"] = cohort.gradients[row] / len(work.indices)
+        seen, size = work.seen, len(own.data.parts[work.job.client])
+        means = (total / seen for total in sums[row].tolist())
+        report |= zip(("train_loss", "train_accuracy", "mean_square_loss"), means, strict=True)
+        outcomes.append(Outcome(delta, num_samples=size, num_steps=len(work.indices), buffers=cohort.buffers, **report))
     return outcomes

@@ -46,6 +46,13 @@ class InputSpec:
     high: float = 1.0
     vocabulary: int | None = None
 
+    @property
+    def num_tokens(self) -> int:
+        """The vocabulary, for models that need one."""
+        if self.vocabulary is None:
+            raise ConfigError(f"model: must be given the vocabulary of its inputs {self.shape}, got none")
+        return self.vocabulary
+
 
 class ModelSpec(Settings):
     """Settings of a model, with a method that builds it."""

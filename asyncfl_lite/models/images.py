@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import torch
 from pydantic import BeforeValidator, Field
@@ -79,19 +79,50 @@ def only_tracks(model: VectorModel) -> bool:
 Norm = Literal["none", "group", "batch", "tracker"]
 
 
-def norm_layers(kind: Norm) -> Callable[[int], nn.Module]:
-    """Return a function that makes a normalisation layer for a given number of channels; GroupNorm has 2 groups."""
-    makers: dict[Norm, Callable[[int], nn.Module]] = {
-        "none": lambda channels: nn.Identity(),
-        "group": partial(nn.GroupNorm, 2),
-        "batch": nn.BatchNorm2d,
-        "tracker": Tracker,
-    }
-    return makers[kind]
+NORMS: dict[Norm, Callable[[int], nn.Module]] = {
+    "none": lambda channels: nn.Identity(),
+    "group": partial(nn.GroupNorm, 2),
+    "batch": nn.BatchNorm2d,
+    "tracker": Tracker,
+}
+"""Normalisation -> function from a number of channels to the layer; GroupNorm has 2 groups."""
 
 
 def _widened(sizes: tuple[int, ...], scale: float) -> tuple[int, ...]:
     return tuple(max(2, 2 * round(size * scale / 2)) for size in sizes)
+
+
+class _Convolution(NamedTuple):
+    channels: int
+    kernel: int
+    padding: int
+    pool: bool
+
+
+def _network(
+    name: str,
+    convolutions: Sequence[_Convolution],
+    hidden: Sequence[int],
+    input_shape: tuple[int, ...],
+    num_classes: int,
+    norm: Norm = "none",
+) -> nn.Module:
+    """Build convolutions, each with normalisation, ReLU and perhaps 2×2 max-pooling, then linear layers with ReLU."""
+    before, *sides = input_shape
+    layers: list[nn.Module] = []
+    for channels, kernel, padding, pool in convolutions:
+        layers += [nn.Conv2d(before, channels, kernel, padding=padding), NORMS[norm](channels), nn.ReLU()]
+        layers += [nn.MaxPool2d(2)] * pool
+        sides = [(side + 2 * padding - kernel + 1) // (1 + pool) for side in sides]
+        before = channels
+        if min(sides) < 1:
+            height, width = input_shape[1:]
+            raise ConfigError(f"model: {name} needs larger images than {height}×{width}")
+    sizes = [before * math.prod(sides), *hidden]
+    layers.append(nn.Flatten())
+    for fewer, more in zip(sizes, sizes[1:], strict=False):
+        layers += [nn.Linear(fewer, more), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(sizes[-1], num_classes))
 
 
 @MODELS.register("mlp")
@@ -109,11 +140,7 @@ class MLP(ModelSpec):
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build Linear and ReLU layers, such as 64-64-10 for ``digits``."""
-        sizes = [math.prod(input_shape), *self.hidden]
-        layers: list[nn.Module] = [nn.Flatten()]
-        for before, after in zip(sizes, sizes[1:], strict=False):
-            layers += [nn.Linear(before, after), nn.ReLU()]
-        return nn.Sequential(*layers, nn.Linear(sizes[-1], num_classes))
+        return _network("mlp", (), self.hidden, input_shape, num_classes)
 
     def larger(self, scale: float) -> MLP:
         """Return a larger version with hidden layers ``scale`` times as wide, to teach this one.
@@ -146,53 +173,12 @@ class CNN(ModelSpec):
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 2^len(channels) pixels a side."""
-        sizes = [input_shape[0], *self.channels]
-        layers: list[nn.Module] = []
-        for before, after in zip(sizes, sizes[1:], strict=False):
-            layers += [
-                nn.Conv2d(before, after, 3, padding=1),
-                norm_layers(self.norm)(after),
-                nn.ReLU(),
-                nn.MaxPool2d(2),
-            ]
-        side = math.prod(length // 2 ** len(self.channels) for length in input_shape[1:])
-        return nn.Sequential(*layers, nn.Flatten(), nn.Linear(side * sizes[-1], num_classes))
+        convolutions = [_Convolution(size, 3, 1, True) for size in self.channels]
+        return _network("cnn", convolutions, (), input_shape, num_classes, self.norm)
 
     def larger(self, scale: float) -> CNN:
         """Return a larger version with ``scale`` times as many channels, to teach this one."""
         return CNN(channels=_widened(self.channels, scale), norm=self.norm)
-
-
-class _Convolution(NamedTuple):
-    channels: int
-    kernel: int
-    padding: int
-    pool: bool
-
-
-def _stacked(
-    name: str,
-    convolutions: Sequence[_Convolution],
-    hidden: Sequence[int],
-    input_shape: tuple[int, ...],
-    num_classes: int,
-    norm: Norm = "none",
-) -> nn.Module:
-    before, *sides = input_shape
-    layers: list[nn.Module] = []
-    for channels, kernel, padding, pool in convolutions:
-        layers += [nn.Conv2d(before, channels, kernel, padding=padding), norm_layers(norm)(channels), nn.ReLU()]
-        layers += [nn.MaxPool2d(2)] * pool
-        sides = [(side + 2 * padding - kernel + 1) // (1 + pool) for side in sides]
-        before = channels
-        if min(sides) < 1:
-            height, width = input_shape[1:]
-            raise ConfigError(f"model: {name} needs larger images than {height}×{width}")
-    sizes = [before * math.prod(sides), *hidden]
-    layers.append(nn.Flatten())
-    for fewer, more in zip(sizes, sizes[1:], strict=False):
-        layers += [nn.Linear(fewer, more), nn.ReLU()]
-    return nn.Sequential(*layers, nn.Linear(sizes[-1], num_classes))
 
 
 class ScaledCNN(ModelSpec):
@@ -226,7 +212,7 @@ class FLGoCNN(ScaledCNN):
         colour = input_shape[0] == 3
         channels, hidden, padding = ((64, 64), (384, 192), 0) if colour else ((32, 64), (512,), 2)
         convolutions = [_Convolution(size, 5, padding, True) for size in _widened(channels, self.scale)]
-        return _stacked("flgo_cnn", convolutions, _widened(hidden, self.scale), input_shape, num_classes)
+        return _network("flgo_cnn", convolutions, _widened(hidden, self.scale), input_shape, num_classes)
 
 
 @MODELS.register("femnist_cnn")
@@ -253,7 +239,7 @@ class FEMNISTCNN(ScaledCNN):
         sizes = _widened((64, 64, 64), self.scale)
         convolutions = [_Convolution(size, 3, 0, pool) for size, pool in zip(sizes, (False, True, True), strict=True)]
         hidden = _widened((200, 100), self.scale)
-        return _stacked("femnist_cnn", convolutions, hidden, input_shape, num_classes, self.norm)
+        return _network("femnist_cnn", convolutions, hidden, input_shape, num_classes, self.norm)
 
 
 RESNETS = {"resnet18": (2, 2, 2, 2), "resnet26": (3, 3, 3, 3), "resnet34": (3, 4, 6, 3)}
@@ -278,12 +264,39 @@ def _named(blocks: Any) -> Any:
     return RESNETS[blocks]
 
 
-Blocks = Annotated[tuple[int, ...], BeforeValidator(_named), Field(min_length=1)]
+Blocks = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_named), Field(min_length=1)]
 """Residual blocks per stage, or a ResNet's name."""
 
 
+class Residual(ModelSpec):
+    """Abstract base of ResNets, whose channels double, and whose sides halve, at every stage but the first."""
+
+    width: int = Field(8, ge=2)
+    """Number of channels in the first stage; each later stage has twice as many. The papers' networks have 64."""
+    blocks: Blocks = (1, 1, 1)
+    """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
+
+    def stages(self) -> list[list[tuple[int, int, int]]]:
+        """Return the channels before and after each block, and its stride, stage by stage."""
+        found, before = [], self.width
+        for stage, count in enumerate(self.blocks):
+            after = self.width * 2**stage
+            found.append([(before, after, 2 if stage else 1)] + [(after, after, 1)] * (count - 1))
+            before = after
+        return found
+
+    def larger(self, scale: float) -> Self:
+        """Return a larger version with ``scale`` times as many blocks, to teach this one.
+
+        With twice as many blocks, ResNet-18 becomes ResNet-34, and with 1.5 times as many it becomes ResNet-26 (KUIPER
+        §3.1).
+        """
+        blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
+        return self.model_copy(update={"blocks": blocks})
+
+
 @MODELS.register("resnet")
-class ResNet(ModelSpec):
+class ResNet(Residual):
     """ResNet for small images: 3×3 stem, and `width` channels that double at every later stage.
 
     ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, with 11,173,962 parameters for 10 classes;
@@ -297,38 +310,18 @@ class ResNet(ModelSpec):
 
     takes = "images"
 
-    width: int = Field(8, ge=2)
-    """Number of channels in the first stage; each later stage has twice as many. The papers' ResNet-18 has 64."""
-    blocks: Blocks = (1, 1, 1)
-    """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Norm = "group"
     """Normalisation layers; ``tracker``, as in FedRevive's authors' code, normalises nothing but records statistics,
     anew with every version."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build a 3×3 convolution, the stages of torchvision's basic blocks, and a linear layer."""
-        norm = norm_layers(self.norm)
-        layers = [
-            nn.Conv2d(input_shape[0], self.width, 3, padding=1, bias=False),
-            norm(self.width),
-            nn.ReLU(),
-        ]
-        before = self.width
-        for stage, count in enumerate(self.blocks):
-            after, stride = self.width * 2**stage, 1 if stage == 0 else 2
-            for number in range(count):
-                layers.append(self._block(before, after, stride if number == 0 else 1, norm))
-                before = after
-        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, num_classes))
-
-    def larger(self, scale: float) -> ResNet:
-        """Return a larger version with ``scale`` times as many blocks, to teach this one.
-
-        With twice as many blocks, ResNet-18 becomes ResNet-34, and with 1.5 times as many it becomes ResNet-26 (KUIPER
-        §3.1).
-        """
-        blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
-        return ResNet(width=self.width, blocks=blocks, norm=self.norm)
+        norm = NORMS[self.norm]
+        stem = [nn.Conv2d(input_shape[0], self.width, 3, padding=1, bias=False), norm(self.width), nn.ReLU()]
+        stages = self.stages()
+        blocks = [self._block(*sizes, norm) for stage in stages for sizes in stage]
+        head = nn.Linear(stages[-1][-1][1], num_classes)
+        return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), head)
 
     @staticmethod
     def _block(before: int, after: int, stride: int, norm: Callable[[int], nn.Module]) -> nn.Module:

@@ -19,8 +19,8 @@ class TokenModel(ModelSpec):
 
     takes = "tokens"
 
-    vocabulary: int = Field(1000, ge=3)
-    """Number of tokens, if the task does not set it; token ids are smaller."""
+    width: int = Field(64, ge=1, multiple_of=HEADS)
+    """Length of embeddings and hidden vectors, without a checkpoint."""
     layers: int = Field(2, ge=1)
     """Number of layers; those of transformers have 4 attention heads each."""
 
@@ -74,7 +74,8 @@ class TextTransformer(TokenModel):
     """Small transformer encoder that classifies token ids, or embeddings in their place.
 
     >>> from asyncfl_lite.models import MODELS
-    >>> module = MODELS.get("text_transformer")(vocabulary=100).build((20,), 4)
+    >>> from asyncfl_lite.models.base import InputSpec
+    >>> module = MODELS.get("text_transformer")().build_for(InputSpec((20,), 4, vocabulary=100))
     >>> sum(parameter.numel() for parameter in module.parameters())
     29508
     """
@@ -82,16 +83,10 @@ class TextTransformer(TokenModel):
     width: int = Field(32, ge=1, multiple_of=HEADS)
     """Length of embeddings and hidden vectors."""
 
-    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Build the module for texts of ``input_shape = (length,)`` tokens; no dropout."""
-        (length,) = input_shape
-        return _TextTransformer(length, num_classes, self.vocabulary, self.width, self.layers)
-
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Build the module for a task's vocabulary."""
-        return self.model_copy(update={"vocabulary": inputs.vocabulary or self.vocabulary}).build(
-            inputs.shape, inputs.num_classes
-        )
+        """Build the module for a task's texts; no dropout."""
+        (length,) = inputs.shape
+        return _TextTransformer(length, inputs.num_classes, inputs.num_tokens, self.width, self.layers)
 
 
 class _NextToken(nn.Module):
@@ -115,24 +110,18 @@ EMBEDDING = 8
 class LSTM(TokenModel):
     """LSTM that predicts the next token at every position.
 
-    With ``width=256`` it is LEAF's model for Shakespeare.
+    A layer has ``width`` hidden units, and a token's embedding has 8 numbers. With ``width=256`` it is LEAF's model for
+    Shakespeare.
 
     >>> from asyncfl_lite.models import MODELS
-    >>> module = MODELS.get("lstm")(vocabulary=50).build((40,), 50)
+    >>> from asyncfl_lite.models.base import InputSpec
+    >>> module = MODELS.get("lstm")().build_for(InputSpec((40,), 50, vocabulary=50))
     >>> sum(parameter.numel() for parameter in module.parameters())
     55874
     """
 
     vectorises: ClassVar[bool] = False  # torch's LSTM cannot; one that can is 3 to 5 times slower overall
 
-    width: int = Field(64, ge=1)
-    """Number of hidden units in each layer; LEAF's model for Shakespeare has 256."""
-
-    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Build the module for sequences of ``input_shape = (L,)`` tokens; no dropout."""
-        return self.build_for(InputSpec(input_shape, num_classes, vocabulary=self.vocabulary))
-
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Build the module for a task's tokens."""
-        vocabulary = inputs.vocabulary or self.vocabulary
-        return _NextToken(vocabulary, inputs.num_classes, EMBEDDING, self.width, self.layers)
+        """Build the module for a task's tokens; no dropout."""
+        return _NextToken(inputs.num_tokens, inputs.num_classes, EMBEDDING, self.width, self.layers)

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 from pydantic import Field, model_validator
@@ -38,9 +38,6 @@ from asyncfl_lite.models.vectors import Frozen, hide_frozen
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-if TYPE_CHECKING:  # transformers takes seconds to import, so only when a model is built
-    from transformers import PreTrainedConfig, PreTrainedModel
 
 
 class TokenIds(NamedTuple):
@@ -232,36 +229,37 @@ class TransformerSpec(TokenModel):
     weights of the sizes below. The task's tokenizer must be the same one."""
     download: bool = False
     """Whether a checkpoint may be fetched over the network."""
-    width: int = Field(64, ge=1, multiple_of=HEADS)
-    """Length of embeddings and hidden vectors, without a checkpoint."""
     trained_layers: int | None = Field(None, ge=1)
     """Train and send only this many of the last layers, and a classifier's head; None for all weights."""
 
-    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Build the module for texts of ``input_shape = (length,)`` tokens."""
-        return self.build_for(InputSpec(input_shape, num_classes, vocabulary=self.vocabulary))
+    random: ClassVar[tuple[str, str]]
+    """Names in `transformers` of the configuration and of the network that is built with random weights."""
+    loader: ClassVar[str]
+    """Name in `transformers` of the class that reads checkpoints."""
+
+    @abstractmethod
+    def sizes(self, vocabulary: int, length: int) -> dict[str, Any]:
+        """Return the arguments of the configuration of a network with random weights, for ``length`` tokens in all."""
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
         """Build the module for a task's texts."""
-        (length,) = inputs.shape
-        vocabulary = inputs.vocabulary or self.vocabulary
-        if self.checkpoint is None:
-            encoder = self.encoder_class()(self.configuration(vocabulary, length + 1))
-            return _PredictionTokenClassifier(encoder, inputs.num_classes, TokenIds(), self.trained_layers)
-        with needs("text", "a checkpoint"):
-            from transformers import AutoConfig
-
-        config = from_checkpoint(AutoConfig, self.checkpoint, self.download)
-        self._check(config, vocabulary, length + 1)
-        for name in NO_DROPOUT:
-            if hasattr(config, name):
-                setattr(config, name, 0.0)
-        options = {"config": config, "dtype": torch.float32, **EAGER}
-        encoder = from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
-        _, ids = checkpoint_tokens(self.checkpoint, self.download)
+        encoder = self.network(inputs.num_tokens, inputs.shape[0] + 1)
+        ids = TokenIds() if self.checkpoint is None else checkpoint_tokens(self.checkpoint, self.download)[1]
         return _PredictionTokenClassifier(encoder, inputs.num_classes, ids, self.trained_layers)
 
-    def _check(self, config: PreTrainedConfig, vocabulary: int, length: int) -> None:
+    def network(self, vocabulary: int, length: int) -> PreTrainedModel:
+        """Return the network of `transformers` for texts of ``length`` tokens, with random or a checkpoint's weights.
+
+        Raises:
+            ConfigError: when the checkpoint has another vocabulary, or is for shorter texts.
+        """
+        with needs("text", self.title):
+            import transformers  # which takes seconds
+
+        if self.checkpoint is None:
+            config, network = (getattr(transformers, name) for name in self.random)
+            return network(config(**self.sizes(vocabulary, length), **EAGER))
+        config = from_checkpoint(transformers.AutoConfig, self.checkpoint, self.download)
         size, longest = config.vocab_size, getattr(config, "max_position_embeddings", length)
         if not 0.95 * size <= vocabulary <= size:  # tables of embeddings are often rounded up
             raise ConfigError(
@@ -270,6 +268,11 @@ class TransformerSpec(TokenModel):
             )
         if length > longest:
             raise ConfigError(f"checkpoint: {self.checkpoint!r} takes at most {longest} tokens, got {length}")
+        for name in NO_DROPOUT:
+            if hasattr(config, name):
+                setattr(config, name, 0.0)
+        loader, options = getattr(transformers, self.loader), {"config": config, "dtype": torch.float32, **EAGER}
+        return from_checkpoint(loader, self.checkpoint, self.download, **options)
 
     @property
     def whole(self) -> TransformerSpec:
@@ -282,73 +285,49 @@ class TransformerSpec(TokenModel):
             raise ConfigError("checkpoint: a pretrained model has no larger relatives; name the teachers")
         return self.whole.model_copy(update={"layers": round(scale * self.layers)})
 
-    @abstractmethod
-    def encoder_class(self) -> Any:
-        """Return the encoder's class, from `transformers`."""
-
-    @abstractmethod
-    def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
-        """Return the configuration of an encoder with random weights, for ``length`` tokens in all."""
-
 
 @MODELS.register("bert")
 class Bert(TransformerSpec):
     """BERT that classifies by its first token: untrained, or a checkpoint such as `minilm`."""
 
-    def encoder_class(self) -> Any:
-        """Return BertModel, or AutoModel if the encoder comes from a checkpoint."""
-        with needs("text", "bert"):
-            from transformers import AutoModel, BertModel
+    random = ("BertConfig", "BertModel")
+    loader = "AutoModel"
 
-        return BertModel if self.checkpoint is None else AutoModel
-
-    def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
-        """Return a BERT configuration with this model's sizes."""
-        with needs("text", "bert"):
-            from transformers import BertConfig
-
-        return BertConfig(
-            vocab_size=vocabulary,
-            hidden_size=self.width,
-            num_hidden_layers=self.layers,
-            num_attention_heads=HEADS,
-            intermediate_size=4 * self.width,
-            max_position_embeddings=length,
-            initializer_range=self.width**-0.5,  # with BERT's own 0.02, for width 768, narrow ones pass no signal
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            pad_token_id=TokenIds().padding,
-            **EAGER,
-        )
+    def sizes(self, vocabulary: int, length: int) -> dict[str, Any]:
+        """Return the sizes of a BERT."""
+        return {
+            "vocab_size": vocabulary,
+            "hidden_size": self.width,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": HEADS,
+            "intermediate_size": 4 * self.width,
+            "max_position_embeddings": length,
+            "initializer_range": self.width**-0.5,  # BERT's own 0.02 is for width 768; narrow ones would pass no signal
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+            "pad_token_id": TokenIds().padding,
+        }
 
 
 @MODELS.register("t5")
 class T5(TransformerSpec):
     """T5 encoder that classifies by a prepended token: untrained, or a checkpoint (FedRevive)."""
 
-    def encoder_class(self) -> Any:
-        """Return the class of T5's encoder."""
-        with needs("text", "t5"):
-            from transformers import T5EncoderModel
+    random = ("T5Config", "T5EncoderModel")
+    loader = "T5EncoderModel"
 
-        return T5EncoderModel
-
-    def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
-        """Return a T5 configuration with this model's sizes; positions are relative, so any ``length`` works."""
-        with needs("text", "t5"):
-            from transformers import T5Config
-
-        return T5Config(
-            vocab_size=vocabulary,
-            d_model=self.width,
-            d_kv=self.width // HEADS,
-            d_ff=4 * self.width,
-            num_layers=self.layers,
-            num_heads=HEADS,
-            dropout_rate=0.0,
-            pad_token_id=TokenIds().padding,
-            **EAGER,
-        )
+    def sizes(self, vocabulary: int, length: int) -> dict[str, Any]:
+        """Return the sizes of a T5; positions are relative, so any ``length`` works."""
+        return {
+            "vocab_size": vocabulary,
+            "d_model": self.width,
+            "d_kv": self.width // HEADS,
+            "d_ff": 4 * self.width,
+            "num_layers": self.layers,
+            "num_heads": HEADS,
+            "dropout_rate": 0.0,
+            "pad_token_id": TokenIds().padding,
+        }
 
 
 class _Logits(nn.Module):
@@ -383,57 +362,33 @@ class CausalLM(TransformerSpec):
             raise ValueError("lora_rank, trained_layers: at most one of them must be given")
         return self
 
+    random = ("Qwen2Config", "Qwen2ForCausalLM")
+    loader = "AutoModelForCausalLM"
+
+    def sizes(self, vocabulary: int, length: int) -> dict[str, Any]:
+        """Return the sizes of a Qwen2 with tied embeddings."""
+        return {
+            "vocab_size": vocabulary,
+            "hidden_size": self.width,
+            "intermediate_size": 2 * self.width,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": HEADS,
+            "num_key_value_heads": HEADS,
+            "max_position_embeddings": length,
+            "tie_word_embeddings": True,
+            "initializer_range": self.width**-0.5,  # Qwen2's own 0.02 is meant for widths of 1,536 and more
+        }
+
     def build_for(self, inputs: InputSpec) -> nn.Module:
         """Build the module for a task's sequences."""
-        (length,) = inputs.shape
-        vocabulary = inputs.vocabulary or self.vocabulary
-        network = self._network(vocabulary, length)
+        network = self.network(inputs.num_tokens, inputs.shape[0])
         if isinstance(tables := getattr(network.base_model, "rotary_emb", None), nn.Module):
             network.base_model.rotary_emb = Frozen(tables)  # they are constants: nothing to send or to average
         if self.lora_rank is not None:
-            return _Logits(hide_frozen(_with_lora(network, self.lora_rank)), vocabulary)
+            return _Logits(hide_frozen(_with_lora(network, self.lora_rank)), inputs.num_tokens)
         if self.trained_layers is not None:
-            return _Logits(only_last_layers(network, self.trained_layers), vocabulary)
-        return _Logits(network, vocabulary)
-
-    def _network(self, vocabulary: int, length: int) -> PreTrainedModel:
-        if self.checkpoint is None:
-            return self.encoder_class()(self.configuration(vocabulary, length))
-        with needs("text", "causal_lm"):
-            from transformers import AutoConfig
-
-        config = from_checkpoint(AutoConfig, self.checkpoint, self.download)
-        self._check(config, vocabulary, length)
-        for name in NO_DROPOUT:
-            if hasattr(config, name):
-                setattr(config, name, 0.0)
-        options = {"config": config, "dtype": torch.float32, **EAGER}
-        return from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
-
-    def encoder_class(self) -> Any:
-        """Return the Qwen2 class, or the causal model class of the checkpoint."""
-        with needs("text", "causal_lm"):
-            from transformers import AutoModelForCausalLM, Qwen2ForCausalLM
-
-        return Qwen2ForCausalLM if self.checkpoint is None else AutoModelForCausalLM
-
-    def configuration(self, vocabulary: int, length: int) -> Any:
-        """Return a Qwen2 configuration with this model's sizes and tied embeddings."""
-        with needs("text", "causal_lm"):
-            from transformers import Qwen2Config
-
-        return Qwen2Config(
-            vocab_size=vocabulary,
-            hidden_size=self.width,
-            intermediate_size=2 * self.width,
-            num_hidden_layers=self.layers,
-            num_attention_heads=HEADS,
-            num_key_value_heads=HEADS,
-            max_position_embeddings=length,
-            tie_word_embeddings=True,
-            initializer_range=self.width**-0.5,  # Qwen2's own 0.02 is meant for widths of 1,536 and more
-            **EAGER,
-        )
+            return _Logits(only_last_layers(network, self.trained_layers), inputs.num_tokens)
+        return _Logits(network, inputs.num_tokens)
 
 
 def _with_lora(network: PreTrainedModel, rank: int) -> nn.Module:

@@ -348,8 +348,7 @@ def hide_frozen(module: nn.Module) -> nn.Module:
         ``module`` itself. The largest such parts are replaced as a whole; parts without parameters stay as they are.
     """
     for name, part in list(module.named_children()):
-        parameters = list(part.parameters())
-        if parameters and not any(parameter.requires_grad for parameter in parameters):
+        if frozen_parts(part) == [part]:
             setattr(module, name, Frozen(part))
         else:
             hide_frozen(part)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Literal
 
-from pydantic import Field
 from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import needs
-from asyncfl_lite.models.base import MODELS, ModelSpec
-from asyncfl_lite.models.images import Blocks, layout
+from asyncfl_lite.models.base import MODELS
+from asyncfl_lite.models.images import Residual
 from asyncfl_lite.models.vectors import hide_frozen
 
 
 @MODELS.register("resnet3d")
-class ResNet3d(ModelSpec):
+class ResNet3d(Residual):
     """3D ResNet of torchvision's blocks; `width` channels double at every later stage (KUIPER).
 
     ``width=64, blocks="resnet18", norm="batch"`` is torchvision's ``r3d_18``, whose weights it loads by name;
@@ -29,10 +28,6 @@ class ResNet3d(ModelSpec):
 
     takes = "clips"
 
-    width: int = Field(8, ge=2, multiple_of=2)
-    """Number of channels in the first stage; each later stage has twice as many. KUIPER's networks have 64."""
-    blocks: Blocks = (1, 1, 1)
-    """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Literal["group", "batch"] = "group"
     """Normalisation: GroupNorm with 2 groups, or torchvision's BatchNorm."""
     trainable: Literal["all", "last"] = "all"
@@ -41,16 +36,10 @@ class ResNet3d(ModelSpec):
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the network with torchvision's initial weights; every stage but the first halves the frames."""
         parts: dict[str, nn.Module] = {"stem": self._stem(input_shape[0])}
-        before = self.width
-        for stage, count in enumerate(self.blocks):
-            after = self.width * 2**stage
-            strides = [1 if stage == 0 else 2] + [1] * (count - 1)
-            sizes = [before] + [after] * (count - 1)
-            parts[f"layer{stage + 1}"] = nn.Sequential(
-                *(_block(size, after, stride) for size, stride in zip(sizes, strides, strict=True))
-            )
-            before = after
-        head = nn.Linear(before, num_classes)
+        stages = self.stages()
+        for number, stage in enumerate(stages, 1):
+            parts[f"layer{number}"] = nn.Sequential(*(_block(*sizes) for sizes in stage))
+        head = nn.Linear(stages[-1][-1][1], num_classes)
         parts |= {"avgpool": nn.AdaptiveAvgPool3d(1), "flatten": nn.Flatten(), "fc": head}
         network = nn.Sequential(OrderedDict(parts))
         for layer in network.modules():
@@ -75,9 +64,8 @@ class ResNet3d(ModelSpec):
         return self.model_copy(update={"trainable": "all"})
 
     def larger(self, scale: float) -> ResNet3d:
-        """Return a larger version with ``scale`` times as many blocks, to teach this one (KUIPER §3.1)."""
-        blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
-        return self.whole.model_copy(update={"blocks": blocks})
+        """Return a larger version with ``scale`` times as many blocks, every layer trainable, to teach this one."""
+        return super().larger(scale).whole
 
 
 class _First(nn.Conv3d):

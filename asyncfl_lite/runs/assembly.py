@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -35,14 +35,11 @@ from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.jobs import Outcome, Schedule, who_did_what
 from asyncfl_lite.simulator.server import Server
-from asyncfl_lite.simulator.simulation import Observer, Simulation
+from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 from asyncfl_lite.tasks.task import check_augment
-
-if TYPE_CHECKING:
-    pass
 
 Labelled = tuple[Tensor, Tensor] | None
 """The inputs and labels that a server keeps, or None."""
@@ -318,31 +315,27 @@ def make_simulation(
     config: Config,
     parts: Sequence[np.ndarray],
     algorithm: Server,
-    observers: Sequence[Observer] = (),
     kind: type[Simulation] = Simulation,
     together: bool = True,
 ) -> Simulation:
     """Build the Simulation for this configuration and partition."""
     sizes = sizes_of(parts)
-    faults: dict[str, Any] = {}
+    ends_and_faults: dict[str, Any] = {"rounds": config.rounds, "horizon": config.horizon}
     if not config.faults.none:
         from asyncfl_lite.simulator.faulty_simulation import faulty
 
-        kind, faults = faulty(kind), {"faults": config.faults}
+        kind, ends_and_faults["faults"] = faulty(kind), config.faults
     return kind(
         algorithm,
         config.make_scheduling(),
         prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
-        rounds=config.rounds,
-        horizon=config.horizon,
         server_time=config.server_time,
         selection=config.make_selection(),
         num_samples=dict(enumerate(sizes.tolist())),
-        observers=observers,
         together=together,
-        **faults,
+        **ends_and_faults,
     )
 
 

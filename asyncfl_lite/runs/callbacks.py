@@ -32,26 +32,8 @@ class StopRun(Exception):
     """
 
 
-class Callbacks:
-    """The callbacks of one run; one that cannot be called with its arguments raises a ConfigError at once."""
-
-    def __init__(self, on_version: OnVersion | None = None, on_evaluate: OnEvaluate | None = None) -> None:
-        _check("on_version", on_version, "run")
-        _check("on_evaluate", on_evaluate, "run", "row")
-        self.on_version, self.on_evaluate = on_version, on_evaluate
-
-    def made_version(self, run: Any) -> None:
-        """Call ``on_version``, if it is given, after a new version."""
-        _call(run, self.on_version, run)
-
-    def evaluated(self, run: Any, row: dict[str, float]) -> None:
-        """Call ``on_evaluate``, if it is given, with a new row of the curve."""
-        _call(run, self.on_evaluate, run, dict(row))
-
-
-def _check(name: str, callback: Any, *arguments: str) -> None:
-    if callback is None:
-        return
+def check_callback(name: str, callback: Any, *arguments: str) -> None:
+    """Raise a ConfigError for a callback that cannot be called with arguments of these names."""
     wanted = f"must be a function of {' and '.join(arguments)}"
     if not callable(callback):
         raise ConfigError(f"{name}: {wanted}, got {shown(callback)}")
@@ -66,12 +48,10 @@ def _check(name: str, callback: Any, *arguments: str) -> None:
         raise ConfigError(f"{name}: {wanted}, but {called}{signature} cannot be called so ({error})") from None
 
 
-def _call(run: Any, callback: Callable[..., None] | None, *arguments: Any) -> None:
-    """Call a callback; if it fails, save the run where possible, and say so in a note on the error."""
-    if callback is None:
-        return
+def call(callback: Callable[..., None], run: Any, *more: Any) -> None:
+    """Call a run's callback; if it fails, save the run where possible, and say so in a note on the error."""
     try:
-        callback(*arguments)
+        callback(run, *more)
     except StopRun:
         raise
     except (Exception, SystemExit) as error:

@@ -550,7 +550,8 @@ def _share_tokenizer(filled: dict[str, Any]) -> None:
     """Give a text task the tokeniser of the model's checkpoint, unless the task names its own."""
     if "tokenizer" not in registries()["task"].get(filled["task"]).model_fields:
         return
-    task, checkpoint = filled["task_settings"], _value_of(filled["model_settings"], "checkpoint")
+    task, model = filled["task_settings"], filled["model_settings"]
+    checkpoint = model.get("checkpoint") if isinstance(model, dict) else getattr(model, "checkpoint", None)
     if checkpoint and isinstance(task, dict):
         filled["task_settings"] = {"tokenizer": checkpoint, **task}
 
@@ -566,10 +567,6 @@ def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
             filled["buffer_size"] = filled["concurrency"]
         elif "buffer_size" not in given and (burst or "concurrency" not in given):
             filled["buffer_size"] = min(filled["buffer_size"], int(filled["concurrency"]))
-
-
-def _value_of(settings: Any, name: str) -> Any:
-    return settings.get(name) if isinstance(settings, dict) else getattr(settings, name, None)
 
 
 def explained(config: Config) -> Iterator[tuple[str, Any, str]]:

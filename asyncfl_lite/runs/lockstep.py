@@ -30,7 +30,7 @@ from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.models.compute import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config, as_config
-from asyncfl_lite.runs.progress import Progress, Shown, Stops, check_shown, saved_when_interrupted
+from asyncfl_lite.runs.progress import Progress, Shown, Stops, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_lite.simulator.jobs import Job, Outcome
@@ -154,7 +154,6 @@ def run_many(
     """
     if isinstance(configs, Config | Mapping | str) or not isinstance(configs, Iterable):
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
-    check_shown(progress)
     made = [as_config(config) for config in configs]
     if model is not None and made:
         own = as_config(made[0], model).model_settings  # one copy for all
@@ -171,7 +170,7 @@ def run_many(
     found = [load_complete(folder, config, task) for folder, config in pairs]
     with ExitStack() as stack:
         begun = [
-            stack.enter_context(run_at(folder, config, task, force=force, **callbacks).alone())
+            stack.enter_context(run_at(folder, config, task, force=force, **callbacks))
             for (folder, config), result in zip(pairs, found, strict=True)
             if result is None
         ]
@@ -214,7 +213,7 @@ def finish_together(
         watch,
     ):
         for run in runs:
-            stack.enter_context(run.alone())
+            stack.enter_context(run)
         courses = [_Course(run) for run in runs]
         for course in courses:
             course.advance()
@@ -279,9 +278,9 @@ def finish_in_turn(
     results: list[Result] = []
     while len(results) < len(begin):
         with ExitStack() as stack:
-            runs = [stack.enter_context(begin[len(results)]().alone())]
+            runs = [stack.enter_context(begin[len(results)]())]
             if runs[0].trainer.cohort:
-                runs += [stack.enter_context(make().alone()) for make in begin[len(results) + 1 :]]
+                runs += [stack.enter_context(make()) for make in begin[len(results) + 1 :]]
             results += finish_together(runs, ended, progress=progress)
     return results
 

@@ -22,9 +22,8 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from asyncfl_lite.base.errors import ConfigError, shown
 
@@ -37,26 +36,8 @@ LOG = logging.getLogger("asyncfl_lite")
 """The package's log. At the level INFO it gets the lines of :class:`Progress`, whether they are displayed or not."""
 
 
-class Run(Protocol):
-    """The part of :class:`asyncfl_lite.runs.run.Run` that this file uses; it cannot be imported here."""
-
-    config: Any
-    algorithm: Any
-    simulation: Any
-    checkpoint: Path | None
-    stopped: str | None
-    progress: Any
-
-    @property
-    def curve_rows(self) -> Sequence[Mapping[str, float]]:
-        """The rows of the run's curve so far."""
-
-    def save(self) -> None:
-        """Save the run."""
-
-    def release(self) -> None:
-        """Let other runs have the checkpoint's path."""
-
+Run = Any
+"""A :class:`asyncfl_lite.runs.run.Run`, whose module imports this one."""
 
 Shown = bool | Literal["lines"]
 """Kind of display: False for none, True for a bar of versions with the accuracy, "lines" for lines on stderr after

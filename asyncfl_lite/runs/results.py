@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import AUTO, actual, usual_torch
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, shown
 from asyncfl_lite.base.files import as_path, write_atomically
@@ -231,6 +230,8 @@ class Result:
                 is left.
             ConfigError: when ``folder`` is not a path.
         """
+        from asyncfl_lite.base.claims import alone_at
+
         folder = as_path(folder, "folder")
         with nullcontext() if folder.is_file() else alone_at(folder.resolve() / CHECKPOINT):
             self.write(folder, force=force, weights=weights)

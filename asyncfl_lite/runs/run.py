@@ -6,8 +6,8 @@ import hashlib
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 from torch import nn
 
-from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import actual, check_device, torch_threads, usual_torch
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
@@ -36,9 +35,8 @@ from asyncfl_lite.runs.assembly import (
     start_method,
     trainer_for,
 )
-from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
+from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun, call, check_callback
 from asyncfl_lite.runs.config import Config, as_config, registries
-from asyncfl_lite.runs.progress import LOG, Progress, Shown, check_shown, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
 from asyncfl_lite.runs.store import (
     CHECKPOINT,
@@ -60,12 +58,14 @@ from asyncfl_lite.tasks import Task
 
 if TYPE_CHECKING:
     from asyncfl_lite.models.given import OwnModel
+    from asyncfl_lite.runs.progress import Progress, Shown
 
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
 """Weights to start from: a file, a state dict, a module, or a saved result's folder."""
 COHORT = "cohort 2"
 """What a summary says of training in cohorts; a change that rounds differently raises the number. In runs that say
 ``cohort``, plain gradient steps took a gradient vector."""
+LOG = logging.getLogger("asyncfl_lite")
 
 
 def run(
@@ -122,15 +122,8 @@ def run(
     >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
     [[14, 6, 3], [37, 2, 7]]
     """
-    if progress is not False:
-        check_shown(progress)
     started = Run(config, task, checkpoint, weights, model, on_version=on_version, on_evaluate=on_evaluate)
-    if checkpoint is None:
-        return started.finish(progress=progress)
-    with started.alone():
-        result = started.finish(progress=progress)
-        started.remove_checkpoints()
-    return result
+    return started.finish(lambda _: started.remove_checkpoints(), progress=progress)
 
 
 def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force: bool = False) -> Result:
@@ -145,8 +138,8 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
     """
     result = load_complete(folder, config)
     if result is None:
-        with run_at(folder, config, force=force).alone() as started:
-            result = started.finish(lambda result: started.keep(result, force=force), progress=progress)
+        started = run_at(folder, config, force=force)
+        result = started.finish(lambda result: started.keep(result, force=force), progress=progress)
     return result
 
 
@@ -155,8 +148,10 @@ def run_at(
 ) -> Run:
     """Make a run of ``config``, not yet started, that saves itself in ``folder``; see :func:`run_in`.
 
-    The run has the folder for itself from here to the end of its block :meth:`.Run.alone`.
+    The run has the folder for itself from here until it has finished, or until its block (``with made:``) ends.
     """
+    from asyncfl_lite.base.claims import alone_at
+
     identity = identity_of(config, None if task is None else task.name, data_of(config, task))
     checkpoint = Path(folder).resolve() / CHECKPOINT
     with ExitStack() as claim:
@@ -225,8 +220,11 @@ class Run:
         on_version: OnVersion | None = None,
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
-        none = on_version is None and on_evaluate is None
-        self.callbacks = None if none else Callbacks(on_version, on_evaluate)
+        self.on_version, self.on_evaluate = on_version, on_evaluate
+        if on_version is not None:
+            check_callback("on_version", on_version, "run")
+        if on_evaluate is not None:
+            check_callback("on_evaluate", on_evaluate, "run", "row")
         config = as_config(config, model)
         if not isinstance(task, Task | None):
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
@@ -250,7 +248,6 @@ class Run:
         self.stopped: str | None = None
         self.progress: Progress | None = None
         self.claim: ExitStack | None = None
-        self._blocks = 0
 
     @cached_property
     def identity(self) -> Identity:
@@ -260,28 +257,20 @@ class Run:
     def _assemble(self, task: Task | None, weights: Mapping[str, torch.Tensor] | None) -> None:
         config = self.config
         found, checked = checked_task(config, task)
-        self.task = found.to(config.device)
-        self._checksum = checked if config.device == "cpu" else checksum(self.task)
-        self.parts = deal_out(config, self.task)
-        indices = torch.from_numpy(servers_own(config, self.task)).to(config.device)
-        labelled = (self.task.inputs[indices], self.task.labels[indices]) if len(indices) else None
-        module = first_module(config, self.task, labelled, weights)
-        fitted = fit_model(config, self.task, self.parts, module)
+        self.task = task = found.to(config.device)
+        self._checksum = checked if config.device == "cpu" else checksum(task)
+        self.parts = deal_out(config, task)
+        indices = torch.from_numpy(servers_own(config, task)).to(config.device)
+        labelled = (task.inputs[indices], task.labels[indices]) if len(indices) else None
+        module = first_module(config, task, labelled, weights)
+        fitted = fit_model(config, task, self.parts, module)
         self.model = fitted.model
         self.compute: Callable[[Request], Any] = fulfilled_now
         self.server_rng = stream(config.seed, "server")
-        self.algorithm = method_for(config, self.model)
-        start_method(
-            self.algorithm,
-            config,
-            self.task,
-            self.model,
-            labelled,
-            self.server_rng,
-            lambda request: self.compute(request),
-        )
-        self.trainer = trainer_for(config, self.task, self.parts, self.model, self.algorithm, fitted)
-        self.simulation = make_simulation(config, self.parts, self.algorithm, together=fitted.cohort)
+        self.algorithm = method = method_for(config, self.model)
+        start_method(method, config, task, self.model, labelled, self.server_rng, lambda asked: self.compute(asked))
+        self.trainer = trainer_for(config, task, self.parts, self.model, method, fitted)
+        self.simulation = make_simulation(config, self.parts, method, together=fitted.cohort)
         if self.checkpoint is not None:
             self.simulation.observers.append(self._save_in_time)
         self.simulation.version_observers.append(self._made_version)
@@ -309,9 +298,13 @@ class Run:
             around.enter_context(torch_threads(self.config.threads))
             train = self.train
             if self.checkpoint is not None:
-                around.enter_context(self.alone())
+                from asyncfl_lite.runs.progress import saved_when_interrupted
+
+                around.enter_context(self)
                 train = around.enter_context(saved_when_interrupted([self])).allowed()(train)
             if progress is not False or LOG.isEnabledFor(logging.INFO):
+                from asyncfl_lite.runs.progress import Progress
+
                 around.enter_context(Progress(progress, [self]))
             if self.may_draw:
                 around.enter_context(told_of_draws())
@@ -325,11 +318,27 @@ class Run:
                 ended(result)
             return result
 
+    def __enter__(self) -> Self:
+        """Have the checkpoint's path for this run alone, until the block ends or the run has finished inside it."""
+        if self.claim is None and self.checkpoint is not None:
+            from asyncfl_lite.base.claims import alone_at
+
+            with ExitStack() as claim:
+                claim.enter_context(alone_at(self.checkpoint))
+                check_place(self.checkpoint, self.identity)  # another run may have been there since this one was made
+                self.claim = claim.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
     @property
     def may_draw(self) -> bool:
         """Whether to look if users' own code draws from global random numbers; callbacks may do so."""
         classes = (registry.get(getattr(self.config, kind)) for kind, registry in registries().items())
-        return self.callbacks is None and not (self.own_task is None and all(map(is_ours, classes)))
+        if self.on_version is not None or self.on_evaluate is not None:
+            return False
+        return self.own_task is not None or not all(map(is_ours, classes))
 
     def stop(self, why: StopRun) -> None:
         """Record that a callback has stopped the run."""
@@ -364,12 +373,14 @@ class Run:
             self._record()
         if every is not None and version % every == 0:
             self.save()
-        if self.callbacks is not None:
-            self.callbacks.made_version(self)
+        if self.on_version is not None:
+            call(self.on_version, self)
 
     def _made_none(self, simulation: Simulation) -> None:
         """Tell the display, if there is one or jobs are refused or lost, that a job ended without making a version."""
         if self.progress is None and (self.algorithm.rejections or simulation.ended):
+            from asyncfl_lite.runs.progress import Progress
+
             self.progress = Progress(False, [self])
         if self.progress is not None:
             self.progress.waiting(self)
@@ -382,12 +393,12 @@ class Run:
             **self.evaluate(),
         }
         self._rows.append(MappingProxyType(row))
-        if self.callbacks is not None:
-            self.callbacks.evaluated(self, row)
+        if self.on_evaluate is not None:
+            call(self.on_evaluate, self, dict(row))
 
     def result(self, seconds: float, cpu_seconds: float) -> Result:
         """Make the result of a run that has ended, given the wall-clock and processor seconds that it took."""
-        if self.curve_rows[-1]["time"] != self.simulation.clock:
+        if self._rows[-1]["time"] != self.simulation.clock:
             with suppress(StopRun):  # the run has ended anyway
                 self._record()
         self.check_data()
@@ -423,22 +434,6 @@ class Run:
             versions=self.ran_under[0],
             continued_under=self.ran_under[1:],
         )
-
-    @contextmanager
-    def alone(self) -> Iterator[Self]:
-        """Have the checkpoint's path for this run alone inside the block, and yield the run; blocks may be nested."""
-        if self.claim is None and self.checkpoint is not None:
-            with ExitStack() as claim:
-                claim.enter_context(alone_at(self.checkpoint))
-                check_place(self.checkpoint, self.identity)  # another run may have been there since this one was made
-                self.claim = claim.pop_all()
-        self._blocks += 1
-        try:
-            yield self
-        finally:
-            self._blocks -= 1
-            if not self._blocks:
-                self.release()
 
     def release(self) -> None:
         """Let other runs have the checkpoint's path."""

@@ -19,8 +19,8 @@ from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Receipt, Update
 from asyncfl_lite.simulator.scheduling import DispatchAfterAggregation as AFTER
 from asyncfl_lite.simulator.scheduling import DispatchBeforeAggregation as BEFORE
 from asyncfl_lite.simulator.scheduling import Selection, Uniform
-from asyncfl_lite.simulator.server import impossible_duration, most_accepted
-from asyncfl_lite.simulator.simulation import Simulation
+from asyncfl_lite.simulator.server import most_accepted
+from asyncfl_lite.simulator.simulation import Simulation, drawn_duration
 
 _row: Any = tuple.__new__
 """Makes a named tuple of a row in half the time."""
@@ -65,20 +65,18 @@ class VersionCounter:
 class ClockOnly(Simulation):
     """A :class:`.Simulation` whose server is a :class:`VersionCounter`; its jobs have no loss and no delta."""
 
-    def __init__(self, counter: VersionCounter, *parts: Any, **options: Any) -> None:
-        super().__init__(counter, *parts, **options)
-        self.counter = counter
+    algorithm: VersionCounter
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Count the job's update, and show it to the selection policy if the policy uses updates."""
-        receipt = self.counter.receive()
+        receipt = self.algorithm.receive()
         if type(self.selection).observe is not Selection.observe:
             self.selection.observe(job.update(staleness))
         return receipt
 
-    def _next_jobs(self) -> list[Job]:
-        """Return all jobs that wait, as counting costs nothing."""
-        return self.untrained if self.together else [self.heap[0][2]]
+    def _needed(self, jobs: list[Job]) -> list[Job]:
+        """Leave out none, as counting costs nothing."""
+        return jobs
 
     def run_alone(self, outcomes: Sequence[Outcome] | None = None) -> None:
         """Run to the end, without a trainer; ``outcomes`` are what each client's jobs report, by default nothing."""
@@ -94,9 +92,9 @@ class ClockOnly(Simulation):
     def _is_plain(self) -> bool:
         """Whether each arrival only counts, and starts one job of a uniformly random idle client."""
         watched = self.observers or self.version_observers or self.waiting_observers
-        kinds = type(self), type(self.counter), type(self.selection)
+        kinds = type(self), type(self.algorithm), type(self.selection)
         plain = kinds == (ClockOnly, VersionCounter, Uniform) and type(self.scheduling) in (BEFORE, AFTER)
-        return plain and self.together and not watched and self.counter.buffer_size <= most_accepted(self.scheduling)
+        return plain and self.together and not watched and self.algorithm.buffer_size <= most_accepted(self.scheduling)
 
     def _run_plain(self, outcomes: Sequence[Outcome] | None) -> None:
         """Run to the end as :meth:`steps` does, in one loop over plain numbers, which takes half as long.
@@ -107,9 +105,9 @@ class ClockOnly(Simulation):
             break  # the first clients are dispatched, and the loop goes on from here
         else:
             return
-        counter, held, idle, position = self.counter, self.held, *self.idle.arrays
-        counts, jobs_of, arrivals, before = held.counts, self.jobs_of, self._arrivals, type(self.scheduling) is BEFORE
-        draw, random, delay_stream = self.delays.draw, self.choice_stream.random, self.delay_stream
+        counter, held, idle, position = self.algorithm, self.held, *self.idle.arrays
+        jobs_of, arrivals, before = self.jobs_of, self._arrivals, type(self.scheduling) is BEFORE
+        delays, random, delay_stream = self.delays, self.choice_stream.random, self.delay_stream
         rounds, horizon, server_time, buffer_size = self.rounds, self.horizon, self.server_time, counter.buffer_size
         told = None if outcomes is None else [(o.num_samples, o.train_loss, o.train_accuracy) for o in outcomes]
         keep, received = self.keep_arrivals, self.received
@@ -122,10 +120,10 @@ class ClockOnly(Simulation):
                 trained = number
             if finish > clock:
                 clock = finish
-            if counts[start_version] == 1:  # HeldVersions.remove
-                del counts[start_version]
+            if held[start_version] == 1:  # _free
+                del held[start_version]
             else:
-                counts[start_version] -= 1
+                held[start_version] -= 1
             staleness, sent, sent_at = version - start_version, version, clock
             filled += 1  # VersionCounter.receive
             if filled == buffer_size:
@@ -149,23 +147,17 @@ class ClockOnly(Simulation):
                 chosen, idle[index], position[client] = idle[index], client, index
                 position[chosen] = -1
                 client = chosen
-            duration = draw(client, delay_stream)
-            try:
-                sound = 0 <= duration < inf
-            except (TypeError, ValueError):
-                sound = False
-            if not sound:
-                raise impossible_duration(self.delays, client, duration)
+            duration = drawn_duration(delays, client, delay_stream)
             nth = jobs_of[client]
             jobs_of[client] = nth + 1
             heapreplace(heap, (sent_at + duration, number, client, nth, sent, sent_at, duration))
             number += 1
-            if sent in counts:  # HeldVersions.add
-                counts[sent] += 1
+            if sent in held:  # dispatch
+                held[sent] += 1
             else:
-                counts[sent] = 1
-                if len(counts) > held.most:
-                    held.most = len(counts)
+                held[sent] = 1
+                if len(held) > self.most_versions_in_flight:
+                    self.most_versions_in_flight = len(held)
         self.clock = max(clock, horizon) if horizon < inf and version < rounds else clock
         self.sequence_no, self.received, self.accepted_in_a_row = number, received, filled
         counter.version, counter.filled, self.observed_version = version, filled, version

@@ -260,33 +260,17 @@ class TraceLaw(DelayLaw):
         Raises:
             DataError: if the file cannot be read, has a bad row (the message names its line), or lacks a client.
         """
-        clients, seconds = read_trace(self.path, len(num_samples))
-        rows = np.bincount(clients, minlength=len(num_samples))
-        if not rows.all():
-            raise DataError(f"{self.path}: no row for client {rows.argmin()} of {len(num_samples)}")
-        by_client = np.argsort(clients, kind="stable")
-        return TraceDelays(seconds[by_client], np.concatenate([[0], np.cumsum(rows)]))
-
-
-def read_trace(path: Path, num_clients: int) -> tuple[np.ndarray, np.ndarray]:
-    """Read the rows of clients 0 to ``num_clients - 1``, in the order of the file.
-
-    Returns:
-        (R,) int64 client numbers and (R,) float64 seconds.
-
-    Raises:
-        DataError: if the file cannot be read, or has a bad header or row; the message names its line.
-    """
-    clients, seconds = [], []
-    for where, row in read_rows(path, ("client", "seconds")):
-        client = int(parse_number(row["client"], int, f"{where}: client must be a whole number of at least 0"))
-        duration = parse_number(row["seconds"], float, f"{where}: seconds must be a number of at least 0")
-        if not math.isfinite(duration):
-            raise DataError(f"{where}: seconds must be a number of at least 0, got {row['seconds']!r}")
-        if client < num_clients:
-            clients.append(client)
-            seconds.append(duration)
-    return np.array(clients, dtype=np.int64), np.array(seconds, dtype=np.float64)
+        rows: list[list[float]] = [[] for _ in num_samples]
+        for where, row in read_rows(self.path, ("client", "seconds")):
+            client = int(parse_number(row["client"], int, f"{where}: client must be a whole number of at least 0"))
+            duration = parse_number(row["seconds"], float, f"{where}: seconds must be a number of at least 0")
+            if not math.isfinite(duration):
+                raise DataError(f"{where}: seconds must be a number of at least 0, got {row['seconds']!r}")
+            if client < len(rows):
+                rows[client].append(duration)
+        if [] in rows:
+            raise DataError(f"{self.path}: no row for client {rows.index([])} of {len(rows)}")
+        return TraceDelays(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str | None]]]:
@@ -406,8 +390,6 @@ class FadasLaw(DelayLaw):
     The category is the largest entry of a draw from Dir(3, 2, 1), whatever the client's size and with no bound on the
     number of long clients: 63.7% are short, 28.5% medium and 7.9% long. The FADAS authors' code does not name the unit.
     """
-
-    unit = "time units"
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Draw each client's category."""

@@ -12,10 +12,9 @@ which it leaves. If fewer clients are present than are wanted, slots stay unfill
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -40,15 +39,13 @@ MOST_LOST_IN_A_ROW = 10_000
 """Smallest number of consecutive lost or damaged jobs that ends a run without a horizon; more if losses are likely."""
 
 
+@dataclass(eq=False, repr=False)
 class FaultySimulation(Simulation):
     """A :class:`~asyncfl_lite.simulator.simulation.Simulation` in which clients can fail.
 
-    Args:
-        parts, seed, options: the arguments of :class:`~asyncfl_lite.simulator.simulation.Simulation`.
-        faults: the failures of clients, and the time after which the server gives up on a job.
-
     Attributes:
-        presence: the clients that are present; None if all clients are always present.
+        faults: the failures of clients, and the time after which the server gives up on a job.
+        present: the idle clients that are present; None if all clients are always present.
         unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         awaited: clients that get the current model as soon as they come back.
         fates: the random streams of each job's fate.
@@ -59,21 +56,20 @@ class FaultySimulation(Simulation):
         SimulationError: also when no client is in flight and none comes back, or too many jobs are lost in a row.
     """
 
-    def __init__(self, *parts: Any, faults: Faults, seed: int = 0, **options: Any) -> None:
-        super().__init__(*parts, seed=seed, **options)
-        clients = self.idle.as_list()
-        self.faults = faults
-        self.presence: Presence | None = None
-        if faults.comes_and_goes:
-            self.presence = Presence(faults, clients, seed)
-            self.idle = PresentClients(clients, self.idle.highest, self.presence)
-        self.unfilled = 0
-        self.awaited: set[int] = set()
-        self.time_out = math.inf if faults.time_out is None else faults.time_out
-        self.fates = Fates(faults, self.delays, seed)
-        self.copies: list[tuple[float, int, Job]] = []
-        self.last_arrived = array("q", [-1]) * (self.idle.highest + 1)
-        self.lost_in_a_row = 0
+    faults: Faults = field(kw_only=True)
+    unfilled: int = field(default=0, init=False)
+    awaited: set[int] = field(default_factory=set, init=False)
+    copies: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
+    lost_in_a_row: int = field(default=0, init=False)
+    present: PresentClients | None = field(default=None, init=False)
+
+    def __post_init__(self, clients: Sequence[int], seed: int, num_samples: Mapping[int, int] | None) -> None:
+        super().__post_init__(clients, seed, num_samples)
+        if self.faults.comes_and_goes:
+            presence = Presence(self.faults, clients, seed)
+            self.idle = self.present = PresentClients(clients, self.idle.highest, presence)
+        self.time_out = math.inf if self.faults.time_out is None else self.faults.time_out
+        self.fates = Fates(self.faults, self.delays, seed)
 
     @property
     def busy(self) -> int:
@@ -98,7 +94,7 @@ class FaultySimulation(Simulation):
             if changes == now:
                 self._come_and_go(now)
             elif again == now:
-                self._receive(heappop(self.copies)[2])
+                self._refuse_copy(heappop(self.copies)[2])
             elif (fate := self.heap[0][2].fate) and fate.lost:
                 self._lose(*heappop(self.heap))
             else:
@@ -109,7 +105,7 @@ class FaultySimulation(Simulation):
     def next_change(self) -> float:
         """Time at which the next client comes or leaves; infinite if none does, or if no job or slot depends on it."""
         waiting = self.heap or self.unfilled or self.awaited
-        return self.presence.next_change if waiting and self.presence is not None else math.inf
+        return self.present.presence.next_change if waiting and self.present is not None else math.inf
 
     def _nobody_left(self) -> SimulationError:
         return SimulationError(
@@ -117,23 +113,18 @@ class FaultySimulation(Simulation):
             "client comes back: lengthen the trace, or set a horizon"
         )
 
-    @property
-    def _present(self) -> PresentClients:
-        """The idle clients, in a run in which clients come and go."""
-        if not isinstance(self.idle, PresentClients):
-            raise SimulationError("the clients of this run do not come and go")
-        return self.idle
-
     # Clients that come and go -------------------------------------------------------------------------------
 
     def _come_and_go(self, until: float) -> None:
         """Process clients that come or leave up to ``until``, or up to now if later; those that come may fill slots."""
-        happened = self._present.presence.advance(max(until, self.clock))
+        if self.present is None:
+            return
+        happened = self.present.presence.advance(max(until, self.clock))
         for client, comes in happened:
             if comes:
-                self._present.come(client)
+                self.present.come(client)
             else:
-                self._present.leave(client)
+                self.present.leave(client)
         for client in dict.fromkeys(client for client, comes in happened if comes):
             if client in self.idle:  # it may have left again, or been sent work
                 self._fill_slot(client, until)
@@ -150,7 +141,7 @@ class FaultySimulation(Simulation):
 
     def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
         """Send the current model to ``count`` idle clients; if there are too few, slots stay empty."""
-        if self.presence is not None:
+        if self.present is not None:
             self._come_and_go(self.clock)
             here = min(count, len(self.idle))
             self.unfilled += count - here
@@ -160,11 +151,10 @@ class FaultySimulation(Simulation):
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, now or, if it is away, as soon as it comes back."""
-        if self.presence is not None:
-            self._come_and_go(self.clock)
-            if client in self._present.aside:
-                self.awaited.add(client)
-                return
+        self._come_and_go(self.clock)
+        if self.present is not None and client in self.present.aside:
+            self.awaited.add(client)
+            return
         super().dispatch(client)
 
     def call_off(self) -> None:
@@ -191,7 +181,7 @@ class FaultySimulation(Simulation):
     def _why_lost(self, job: Job, fate: Fate | None, gives_up: float) -> str:
         if fate is not None and fate.lost:
             return fate.lost
-        if self.presence is not None and self.presence.leaves[job.client] < min(job.finish_time, gives_up):
+        if self.present is not None and self.present.presence.leaves[job.client] < min(job.finish_time, gives_up):
             return LEFT
         return GIVEN_UP if job.finish_time > gives_up else ""
 
@@ -204,11 +194,6 @@ class FaultySimulation(Simulation):
         self._note()
 
     def _receive(self, job: Job) -> None:
-        """Process an arrival, or refuse it if its job number shows that this update has arrived before."""
-        if job.number <= self.last_arrived[job.client]:
-            self._refuse_copy(job)
-            return
-        self.last_arrived[job.client] = job.number
         fate = job.fate
         if fate is not None and fate.again is not None:
             copy = second_copy(job, fate.again)
@@ -221,10 +206,10 @@ class FaultySimulation(Simulation):
         super()._receive(job)
 
     def _refuse_copy(self, job: Job) -> None:
+        """Refuse the second copy of an update, which has arrived before."""
         self.clock = max(self.clock, job.finish_time)
         version = self.algorithm.version
-        if self.keep_arrivals or self.observers:
-            self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
+        self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
 
     def _check_progress(self, job: Job, refused: str) -> None:
         fate = job.fate
@@ -249,11 +234,10 @@ class FaultySimulation(Simulation):
             **super().state(),
             "unfilled": self.unfilled,
             "awaited": sorted(self.awaited),
-            "reached": None if self.presence is None else self.presence.reached,
-            "aside": [] if self.presence is None else sorted(self._present.aside),
+            "reached": None if self.present is None else self.present.presence.reached,
+            "aside": [] if self.present is None else sorted(self.present.aside),
             "fates": self.fates.state(),
             "copies": [job.state() for _, _, job in sorted(self.copies)],
-            "last_arrived": self.last_arrived.tolist(),
             "lost_in_a_row": self.lost_in_a_row,
         }
 
@@ -262,12 +246,13 @@ class FaultySimulation(Simulation):
         super().restore(state)
         self.unfilled = state["unfilled"]
         self.awaited = set(state["awaited"])
-        if self.presence is not None:
-            self.presence.go_back_to(state["reached"])
-            self.idle = PresentClients(self.idle.as_list(), self.idle.highest, self.presence, state["aside"])
+        if self.present is not None:
+            presence = self.present.presence
+            presence.go_back_to(state["reached"])
+            idle = self.idle.as_list()
+            self.idle = self.present = PresentClients(idle, self.idle.highest, presence, state["aside"])
         self.fates.restore(state["fates"])
         self.copies = [(job.finish_time, job.sequence_no, job) for job in map(Job.restored, state["copies"])]
-        self.last_arrived = array("q", state["last_arrived"])
         self.lost_in_a_row = state["lost_in_a_row"]
 
 
@@ -338,18 +323,18 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
     if outcome.delta is None:  # in a simulation without training
         return outcome
     if damage == "length":
-        return dataclasses.replace(outcome, delta=outcome.delta[:-1])
+        return replace(outcome, delta=outcome.delta[:-1])
     delta = outcome.delta.clone()
     delta[0] = torch.nan if damage == "nan" else torch.inf
-    return dataclasses.replace(outcome, delta=delta)
+    return replace(outcome, delta=delta)
 
 
 def second_copy(job: Job, later: float) -> Job:
     """Return a copy of a trained job that arrives ``later``, without tensors, since the server never reads it."""
     trained: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
     sent: dict[str, Any] = dict.fromkeys(("start", "start_buffers", "control", "correction", "midway"))
-    outcome = dataclasses.replace(job.done, **trained)
-    return dataclasses.replace(job, finish_time=job.finish_time + later, outcome=outcome, **sent)
+    outcome = replace(job.done, **trained)
+    return replace(job, finish_time=job.finish_time + later, outcome=outcome, **sent)
 
 
 Spells = list[tuple[float, float]]

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -246,11 +245,6 @@ class Job:
     """Job fields that are dataclasses, with their classes."""
 
     @property
-    def share(self) -> float:
-        """Fraction of the job's minibatch steps that the client completes."""
-        return 1.0 if self.fate is None else self.fate.share
-
-    @property
     def sent(self) -> Tensor:
         """The ``(d,)`` parameters that the client was sent; an error in a simulation without training."""
         if self.start is None:
@@ -271,7 +265,8 @@ class Job:
         """
         outcome, took = self.done, self.finish_time - self.dispatched_at
         delta: Any = outcome.delta  # None on a clock without training, where no method reads it
-        start, buffers, correction = map(_copied, (self.start, self.start_buffers, self.correction))
+        shared = self.start, self.start_buffers, self.correction
+        start, buffers, correction = (None if part is None else part.clone() for part in shared)
         report = {name: getattr(outcome, name) for name in REPORT_FIELDS}
         return Update(self.client, delta, self.start_version, start, buffers, correction, took, staleness, **report)
 
@@ -293,35 +288,8 @@ class Job:
         )
 
 
-def _copied(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.clone()
-
-
 def _fields(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
-
-
-class HeldVersions:
-    """The number of clients in flight that train from each version.
-
-    Attributes:
-        most: largest number of distinct versions that clients held at one time.
-    """
-
-    def __init__(self, versions: Iterable[int] = (), most: int = 0) -> None:
-        self.counts = Counter(versions)
-        self.most = max(most, len(self.counts))
-
-    def add(self, version: int) -> None:
-        """Add one to the number of clients that train from ``version``."""
-        self.counts[version] += 1
-        self.most = max(self.most, len(self.counts))
-
-    def remove(self, version: int) -> None:
-        """Subtract one from the number of clients that train from ``version``."""
-        self.counts[version] -= 1
-        if not self.counts[version]:
-            del self.counts[version]
 
 
 class Rows(Sequence[T]):

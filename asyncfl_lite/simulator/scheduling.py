@@ -161,8 +161,6 @@ class Dispatcher(Protocol):
     Attributes:
         selection: the policy that chooses which clients are dispatched.
         num_clients: how many clients there are.
-        in_flight: how many of them train now, as far as the server knows.
-        busy: how many clients train now, plus the slots that wait for a client to come back.
     """
 
     selection: Selection
@@ -170,7 +168,7 @@ class Dispatcher(Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Number of clients that are training now."""
+        """Number of clients that are training now, as far as the server knows."""
 
     @property
     def busy(self) -> int:

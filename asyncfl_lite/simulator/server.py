@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
@@ -22,25 +23,22 @@ class Server(Protocol):
     A method needs ``correction_for`` only if it sends control variates, and ``midway_model`` only if ``midway`` is set.
 
     Attributes:
-        x: ``(d,)`` the current global model.
-        buffers: ``(b,)`` its running statistics, or None.
         version: how many versions have been made.
-        midway: fraction of a job (0 to 1) after which its client merges the newest model; None if it never does.
     """
 
     version: int
 
     @property
     def x(self) -> Tensor | None:
-        """The current global model."""
+        """The ``(d,)`` current global model."""
 
     @property
     def buffers(self) -> Tensor | None:
-        """The running statistics of the current global model."""
+        """The ``(b,)`` running statistics of the current global model, or None."""
 
     @property
     def midway(self) -> float | None:
-        """Fraction of a job after which its client merges the newest model; None if it never does."""
+        """Fraction of a job (0 to 1) after which its client merges the newest model; None if it never does."""
 
     def receive(self, update: Update) -> Receipt:
         """Accept one client's update, or refuse it."""
@@ -58,6 +56,7 @@ class Server(Protocol):
         """Return the model that a client merges during its job, and its mixing weight; None if it merges none."""
 
 
+@dataclass(eq=False)
 class Published:
     """Copies of a server's model, running statistics and control variate, for clients.
 
@@ -65,11 +64,11 @@ class Published:
     clients that are sent the same version share one copy.
     """
 
-    def __init__(self, server: Server) -> None:
-        self.server, self._version = server, -1
-        self._x: Tensor | None = None
-        self._buffers: Tensor | None = None
-        self._control: tuple[Tensor, int, Tensor] | None = None
+    server: Server
+    _version: int = -1
+    _x: Tensor | None = None
+    _buffers: Tensor | None = None
+    _control: tuple[Tensor, int, Tensor] | None = None
 
     def current(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Return copies of the server's model, statistics and control variate as they are now."""
@@ -132,14 +131,6 @@ def untrue_answer(server: Server, answer: object, before: int, hook: str = "on_r
 
 MOST_ACCEPTED = 100
 """Number of updates that every server may accept without making a version; see :func:`most_accepted`."""
-
-
-def impossible_duration(delays: object, client: int, duration: object) -> SimulationError:
-    """Return the error for a delay law that draws an impossible duration."""
-    return SimulationError(
-        f"delay: {type(delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
-        f"for client {client}"
-    )
 
 
 def most_accepted(scheduling: Scheduling) -> int:

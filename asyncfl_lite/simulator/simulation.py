@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from asyncfl_lite.base.errors import DivergedError, SimulationError
+from asyncfl_lite.base.errors import DivergedError, SimulationError, shown
 from asyncfl_lite.base.registry import is_ours
 from asyncfl_lite.base.streams import no_global_draws, stream
-from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, HeldVersions, Job, Outcome, Receipt, Rows
+from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, Job, Outcome, Receipt, Rows
 from asyncfl_lite.simulator.scheduling import IdleClients, Scheduling, Selection, Uniform
 from asyncfl_lite.simulator.server import (
     MOST_ACCEPTED,
@@ -31,7 +32,6 @@ from asyncfl_lite.simulator.server import (
     Server,
     ServerError,
     check_like,
-    impossible_duration,
     midway_for,
     most_accepted,
     no_version,
@@ -46,6 +46,20 @@ class Delays(Protocol):
         """Return the duration of the client's next job."""
 
 
+def drawn_duration(delays: Delays, client: int, rng: np.random.Generator) -> float:
+    """Return the duration of the client's next job, or raise an error if the delay law draws an impossible one."""
+    duration = delays.draw(client, rng)
+    try:
+        if 0 <= duration < math.inf:
+            return duration
+    except (TypeError, ValueError):  # it is no number
+        pass
+    raise SimulationError(
+        f"delay: {type(delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
+        f"for client {client}"
+    )
+
+
 NOTHING_SENT = (None, None, None)
 """Model, statistics and control variate in a simulation without training."""
 
@@ -54,26 +68,27 @@ Observer = Callable[["Simulation", Arrival], None]
 VersionObserver = Callable[["Simulation"], None]
 
 
+@dataclass(eq=False, repr=False)
 class Simulation:
     """The clock of one run, with its dispatches and arrivals.
 
     Args:
+        clients: the clients that may be chosen.
+        seed: the run's seed, which determines the streams of client choices and delays.
+        num_samples: client -> its number of samples, for selection policies that use it; 1 each by default.
+
+    Attributes:
         algorithm: a started method.
         scheduling: the policy that decides when clients are dispatched.
         delays: the prepared delay law, from which durations of jobs are drawn.
-        clients: the clients that may be chosen.
-        seed: the run's seed, which determines the streams of client choices and delays.
-        rounds: the version at which the run ends; None for no limit.
-        horizon: virtual time at which the run ends. A later arrival is not processed, and its job is not trained.
+        rounds: the version at which the run ends; None or infinite for no limit.
+        horizon: virtual time at which the run ends, or None. A later arrival is not processed, and its job not trained.
         server_time: virtual time that making a version takes; the server works on one arrival at a time.
         selection: the policy that chooses the next client to dispatch; by default, a uniformly random idle client.
-        num_samples: client -> its number of samples, for selection policies that use it; 1 each by default.
         observers: functions that are called after each arrival with this simulation and the :class:`Arrival`.
         keep_arrivals: keep every :class:`Arrival`; if False, memory does not grow with the length of the run.
         together: ask for the outcomes of all untrained jobs at once; if False, ask only for that of the job that is
             due, so that jobs that never arrive are not trained.
-
-    Attributes:
         clock: the current virtual time.
         received: how many jobs have arrived.
         arrivals: every :class:`Arrival` so far, which can be read but not changed.
@@ -87,7 +102,8 @@ class Simulation:
             arrives or, if it is lost, at which the server gives up on it.
         untrained: the jobs that can be trained now.
         midway: ``(time, sequence_no, job)`` of every job that gets a newer model at that time, the earliest first.
-        held: the versions that clients hold.
+        held: version -> how many clients in flight train from it.
+        most_versions_in_flight: largest number of different versions from which clients trained at the same time.
         accepted_in_a_row: how many updates the server has accepted since it made a version.
         ended: ``(client, dispatched_at, start_version, ended_at, why)`` of every job that ended without arriving.
 
@@ -104,64 +120,56 @@ class Simulation:
 
     published_class: ClassVar[type[Published]] = Published
 
-    def __init__(
-        self,
-        algorithm: Server,
-        scheduling: Scheduling,
-        delays: Delays,
-        clients: Sequence[int],
-        *,
-        seed: int = 0,
-        rounds: int | None = None,
-        horizon: float | None = None,
-        server_time: float = 0.0,
-        selection: Selection | None = None,
-        num_samples: Mapping[int, int] | None = None,
-        observers: Sequence[Observer] = (),
-        keep_arrivals: bool = True,
-        together: bool = True,
-    ) -> None:
-        if rounds is None and horizon is None:
+    algorithm: Server
+    scheduling: Scheduling
+    delays: Delays
+    clients: InitVar[Sequence[int]]
+    _: KW_ONLY
+    seed: InitVar[int] = 0
+    rounds: float = math.inf
+    horizon: float = math.inf
+    server_time: float = 0.0
+    selection: Selection = field(default_factory=Uniform)
+    num_samples: InitVar[Mapping[int, int] | None] = None
+    observers: list[Observer] = field(default_factory=list)
+    keep_arrivals: bool = True
+    together: bool = True
+
+    started: bool = field(default=False, init=False)
+    clock: float = field(default=0.0, init=False)
+    sequence_no: int = field(default=0, init=False)
+    received: int = field(default=0, init=False)
+    refused_in_a_row: int = field(default=0, init=False)
+    accepted_in_a_row: int = field(default=0, init=False)
+    version_observers: list[VersionObserver] = field(default_factory=list, init=False)
+    waiting_observers: list[VersionObserver] = field(default_factory=list, init=False)
+    heap: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
+    untrained: list[Job] = field(default_factory=list, init=False)
+    midway: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
+    held: Counter[int] = field(default_factory=Counter, init=False)
+    most_versions_in_flight: int = field(default=0, init=False)
+    ended: list[tuple[int, float, int, float, str]] = field(default_factory=list, init=False)
+    _arrivals: list[Arrival] = field(default_factory=list, init=False)
+
+    def __post_init__(self, clients: Sequence[int], seed: int, num_samples: Mapping[int, int] | None) -> None:
+        self.rounds = math.inf if self.rounds is None else self.rounds
+        self.horizon = math.inf if self.horizon is None else self.horizon
+        self.observers = list(self.observers)
+        if self.rounds == self.horizon == math.inf:
             raise SimulationError("rounds, horizon: a simulation needs one of them to end")
-        if len(clients) < scheduling.concurrency:
+        if len(clients) < self.scheduling.concurrency:
             raise SimulationError(
-                f"concurrency: {scheduling.concurrency} clients at a time were asked for, "
+                f"concurrency: {self.scheduling.concurrency} clients at a time were asked for, "
                 f"and only {len(clients)} have samples"
             )
-        self.algorithm = algorithm
-        self.published = None if algorithm.x is None else self.published_class(algorithm)
-        self.scheduling = scheduling
-        self.delays = delays
-        self.rounds = math.inf if rounds is None else rounds
-        self.horizon = math.inf if horizon is None else horizon
-        self.server_time = server_time
-        self.selection = selection or Uniform()
+        self.published = None if self.algorithm.x is None else self.published_class(self.algorithm)
+        self.observed_version = self.algorithm.version
         self.selection.start(num_samples or dict.fromkeys(clients, 1))
-        self.observers = list(observers)
-        self.version_observers: list[VersionObserver] = []
-        self.waiting_observers: list[VersionObserver] = []
-        self.keep_arrivals = keep_arrivals
-        self.together = together
         self.choice_stream = stream(seed, "client choice")
         self.delay_stream = stream(seed, "delays")
-
-        self.started = False
-        self.clock = 0.0
-        self.sequence_no = 0
-        self.received = 0
-        self._arrivals: list[Arrival] = []
-        self.observed_version = algorithm.version
-        self.refused_in_a_row = 0
-        self.accepted_in_a_row = 0
-
         self.idle = IdleClients(clients)
         self.num_clients = len(clients)
         self.jobs_of = array("q", bytes(8 * (self.idle.highest + 1)))
-        self.heap: list[tuple[float, int, Job]] = []
-        self.untrained: list[Job] = []
-        self.midway: list[tuple[float, int, Job]] = []
-        self.held = HeldVersions()
-        self.ended: list[tuple[int, float, int, float, str]] = []
 
     @property
     def in_flight(self) -> int:
@@ -180,11 +188,6 @@ class Simulation:
     def jobs(self) -> list[Job]:
         """The jobs in flight, in the order of their dispatch."""
         return sorted((job for _, _, job in self.heap), key=lambda job: job.sequence_no)
-
-    @property
-    def most_versions_in_flight(self) -> int:
-        """Largest number of different versions from which clients trained at the same time."""
-        return self.held.most
 
     # The course of a run ------------------------------------------------------------------------------------
 
@@ -241,20 +244,21 @@ class Simulation:
             self.untrained.append(job)
 
     def _next_jobs(self) -> list[Job]:
-        """Return the jobs to train now, including the next to arrive, each with its client's correction.
-
-        Jobs that come after those that make the last version wait: they are trained only if updates are refused.
-        """
-        jobs = self.untrained if self.together else [self.heap[0][2]]
-        left = (self.rounds - self.algorithm.version) * self.scheduling.buffer_size
-        if left < len(self.heap):
-            needed = {job.sequence_no for _, _, job in sorted(self.heap)[: int(left)]}
-            jobs = [job for job in jobs if job.sequence_no in needed]
+        """Return the jobs to train now, including the next to arrive, each with its client's correction."""
+        jobs = self._needed(self.untrained) if self.together else [self.heap[0][2]]
         for job in jobs:
             if job.control is not None:
                 job.correction = self.algorithm.correction_for(job.client, job.control)
                 check_like(self.algorithm, "correction_for", job.correction, job.start)
         return jobs
+
+    def _needed(self, jobs: list[Job]) -> list[Job]:
+        """Leave out jobs that come after those that make the last version: they count only if updates are refused."""
+        left = (self.rounds - self.algorithm.version) * self.scheduling.buffer_size
+        if left >= len(self.heap):
+            return jobs
+        needed = {job.sequence_no for _, _, job in sorted(self.heap)[: int(left)]}
+        return [job for job in jobs if job.sequence_no in needed]
 
     # Arrivals -----------------------------------------------------------------------------------------------
 
@@ -264,8 +268,7 @@ class Simulation:
             raise SimulationError(f"client {client} reported without one dispatch before it")
         if job.finish_time > self.clock:
             self.clock = job.finish_time
-        self.idle.add(client)
-        self.held.remove(version)
+        self._free(job)
         latest, staleness = self.algorithm.version, self.algorithm.version - version
         self.scheduling.before_receive(self, client)
         made_version, refused = self.deliver(job, staleness)
@@ -283,8 +286,7 @@ class Simulation:
         if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, client, made_version)
         self.received += 1
-        listed = self.keep_arrivals or self.observers
-        self._note(Arrival.of(job, staleness, self.algorithm.version, refused) if listed else None)
+        self._note(Arrival.of(job, staleness, self.algorithm.version, refused))
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Pass a trained job to the server, and to the selection if it learns; return the server's receipt."""
@@ -335,19 +337,14 @@ class Simulation:
             self.idle.remove(client)
         except KeyError:
             raise SimulationError(f"client {client} was dispatched while it was training") from None
-        duration = self.delays.draw(client, self.delay_stream)
-        try:
-            sound = 0 <= duration < math.inf
-        except (TypeError, ValueError):
-            sound = False
-        if not sound:
-            raise impossible_duration(self.delays, client, duration)
+        duration = drawn_duration(self.delays, client, self.delay_stream)
         clock, version, before = self.clock, self.algorithm.version, self.jobs_of[client]
         sent = NOTHING_SENT if self.published is None else self.published.current()
         job = Job(clock + duration, self.sequence_no, client, before, version, clock, *sent, duration=duration)
         self.sequence_no += 1
         self.jobs_of[client] += 1
-        self.held.add(version)
+        self.held[version] += 1
+        self.most_versions_in_flight = max(self.most_versions_in_flight, len(self.held))
         self._send(job)
         if len(self.heap) > self.scheduling.most_in_flight:
             raise SimulationError(
@@ -377,8 +374,14 @@ class Simulation:
 
     def _end(self, job: Job, why: str) -> None:
         self.ended.append((job.client, job.dispatched_at, job.start_version, self.clock, why))
+        self._free(job)
+
+    def _free(self, job: Job) -> None:
+        """Make the client of a job that has ended idle again, so that it holds no version any more."""
         self.idle.add(job.client)
-        self.held.remove(job.start_version)
+        self.held[job.start_version] -= 1
+        if not self.held[job.start_version]:
+            del self.held[job.start_version]
 
     # Saving -------------------------------------------------------------------------------------------------
 
@@ -401,7 +404,7 @@ class Simulation:
             "untrained": [job.sequence_no for job in self.untrained],
             "midway": [(time, number) for time, number, _ in self.midway],
             "idle": self.idle.as_list(),
-            "most_versions": self.held.most,
+            "most_versions": self.most_versions_in_flight,
             "ended": list(self.ended),
             "arrivals": [tuple(arrival) for arrival in self._arrivals],
             "choice_stream": self.choice_stream.bit_generator.state,
@@ -423,7 +426,8 @@ class Simulation:
         by_number = {number: job for _, number, job in self.heap}
         self.untrained = [by_number[number] for number in state["untrained"]]
         self.midway = [(time, number, by_number[number]) for time, number in state["midway"]]
-        self.held = HeldVersions((job.start_version for job in self.jobs), state["most_versions"])
+        self.held = Counter(job.start_version for job in self.jobs)
+        self.most_versions_in_flight = state["most_versions"]
         self.idle = IdleClients(state["idle"], self.idle.highest)
         self.ended = [tuple(row) for row in state["ended"]]
         self._arrivals = [Arrival(*row) for row in state["arrivals"]]

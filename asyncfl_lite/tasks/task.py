@@ -7,14 +7,17 @@ import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import ConfigError, DataError, needs, reason, shown, unknown_name
+from asyncfl_lite.base.files import data_folder, data_places
 from asyncfl_lite.base.registry import Registry, Settings, on_copies
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
@@ -24,7 +27,7 @@ from asyncfl_lite.models.vectors import batch_sizes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from asyncfl_lite.tasks.tables import Named
+    from asyncfl_lite.tasks.own_tables import Named
 
 TASKS: Registry[Settings] = Registry("task")
 """Name -> the settings of a task, which load it (:class:`TaskSource`)."""
@@ -161,7 +164,7 @@ class Task:
         >>> result.clients["num_samples"].tolist(), len(result.updates)
         ([10, 10, 10, 10], 6)
         """
-        from asyncfl_lite.tasks.tables import check_rows, samples_of
+        from asyncfl_lite.tasks.own_tables import check_rows, samples_of
 
         training = samples_of("", inputs, labels)
         testing = samples_of("test_", test_inputs, test_labels, training)
@@ -205,7 +208,7 @@ class Task:
         >>> task.input_shape, task.class_names, task.labels.tolist()
         ((2,), ('a', 'b'), [1, 0, 1])
         """
-        from asyncfl_lite.tasks.tables import read
+        from asyncfl_lite.tasks.own_tables import read
 
         training, columns = read("", train, inputs, labels)
         testing, _ = read("test_", test, inputs, labels, columns)
@@ -250,7 +253,7 @@ class Task:
         >>> result.clients[["name", "num_samples", "test_samples"]].values.tolist()
         [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
         """
-        from asyncfl_lite.tasks.own import by_client
+        from asyncfl_lite.tasks.own_data import by_client
 
         names, training, testing, owners, test_owners = by_client(clients, test)
         own = {"clients": names, "test_owners": test_owners}
@@ -260,7 +263,7 @@ class Task:
     def _of_sets(
         cls, name: str, training: Any, testing: Any, more: Mapping[str, Any], own: Mapping[str, Any] | None = None
     ) -> Self:
-        from asyncfl_lite.tasks.own import fields_of
+        from asyncfl_lite.tasks.own_data import fields_of
 
         task = cls(name, **fields_of(training, testing, set_name=OWN, **more), **(own or {}))
         check_augment(task.augment, task.inputs)
@@ -512,9 +515,27 @@ class TaskSource(Settings):
 class FolderSource(TaskSource):
     """Abstract base of the settings of tasks that are read from files."""
 
+    places: ClassVar[tuple[str, ...]] = ()
+    """Possible names of the data set's folder in the folder of data sets."""
+    how: ClassVar[str] = ""
+    """Advice on how to get the data, which ends the error if they are missing."""
+
     folder: str | None = None
     """Folder of data sets, or the data set's own; by default the one that ASYNCFL_DATA names, else
     ~/.cache/asyncfl_lite."""
+
+    @property
+    def name(self) -> str:
+        """The task's name in configurations."""
+        return TASKS.name_of(type(self))
+
+    def files(self) -> list[Path]:
+        """Return a list with the data set's folder; an empty list if it does not exist."""
+        return data_places(self.folder, *self.places)
+
+    def home(self) -> Path:
+        """Return the data set's folder; raise a DataError if it does not exist."""
+        return data_folder(self.folder, *self.places, how=self.how)
 
 
 class DownloadedSource(FolderSource):
@@ -522,3 +543,17 @@ class DownloadedSource(FolderSource):
 
     download: bool = False
     """Whether data, or a tokeniser, that do not exist locally may be downloaded."""
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether the data set has no folder here, and is downloaded."""
+        return self.download and not data_places(self.folder, *self.places)
+
+
+class Limited(Settings):
+    """Settings of tasks that can do with some of the samples in their files."""
+
+    samples: int | None = Field(None, ge=1)
+    """Number of training samples, always the same ones, balanced over classes if they have any; None for all."""
+    test_samples: int | None = Field(None, ge=1)
+    """The same for test samples."""

@@ -6,14 +6,15 @@ are rows of the same tensors, and a run is told which rows are its own. A world 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import Task, TaskSource
 
 
 class Worlds:
@@ -49,6 +50,31 @@ class Worlds:
         if task.owners is not None:
             known["owners"] = np.tile(task.owners, self.count)  # read only at this world's indices
         return TaskInWorld(**known, worlds=self)
+
+
+WORLDS = 64
+"""Number of ways to split a task's samples; the run with seed s uses split number s modulo this number."""
+Split = Literal["fixed", "seeded"]
+"""``fixed``: one split into training and test samples for all seeds; nothing is kept for validation, and the natural
+unlabelled set is made from training samples. ``seeded``: the seed splits the samples into four parts, such as
+:class:`~asyncfl_lite.tasks.images.base.Parts`."""
+
+
+class SeededSource(TaskSource):
+    """Abstract base of the settings of tasks whose samples the seed may split."""
+
+    split: Split = "fixed"
+    """Way to split the samples: see :data:`~asyncfl_lite.tasks.worlds.Split`. Test samples are the same for all seeds,
+    or drawn from these."""
+
+    @abstractmethod
+    def versions(self) -> tuple[Callable[[], Task], Callable[[int], Task]]:
+        """Return two functions: one makes the task for all seeds, the other the version that a seed splits."""
+
+    def load(self) -> Task:
+        """Load the task; if the seed splits the samples, they are split as for seed 0."""
+        fixed, seeded = self.versions()
+        return fixed() if self.split == "fixed" else Worlds(seeded, WORLDS).of_run(0)
 
 
 @dataclass(frozen=True)

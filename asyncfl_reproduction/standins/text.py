@@ -11,13 +11,12 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.images.base import WORLDS, Split
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import TextTask, text_task, trained_tokeniser, written
 from asyncfl_lite.tasks.text.files import character_task
 from asyncfl_lite.tasks.text.prose import MEANINGS, sentence_pairs
-from asyncfl_lite.tasks.worlds import Worlds
+from asyncfl_lite.tasks.worlds import WORLDS, Split, Worlds
 
 
 @TASKS.register("pairs")

@@ -25,12 +25,12 @@ from asyncfl_lite.simulator.jobs import Job
 
 IMAGES = torch.randn(7, 1, 8, 8, generator=torch.Generator().manual_seed(1))
 TOKENS = torch.randint(0, 50, (7, 6), generator=torch.Generator().manual_seed(1))
-TEXT = TextTransformer(vocabulary=50, width=8, layers=1)
+TEXT = TextTransformer(width=8, layers=1)
 
 
 def started(spec, inputs):
     torch.manual_seed(0)
-    model = VectorModel(spec.build(tuple(inputs.shape[1:]), 10))
+    model = VectorModel(spec.build_for(InputSpec(tuple(inputs.shape[1:]), 10, vocabulary=50)))
     return model, *model.flatten()
 
 
@@ -52,7 +52,7 @@ def test_the_numbers_of_a_normalisations_inputs():
 def t5(trained_layers=None):
     """A T5, and its φ of the tokens."""
     torch.manual_seed(0)
-    spec = T5(vocabulary=50, width=8, layers=3, trained_layers=trained_layers)
+    spec = T5(width=8, layers=3, trained_layers=trained_layers)
     module = spec.build_for(InputSpec((6,), 10, vocabulary=50)).eval()
     model = VectorModel(module)
     return module, outputs_and_statistics(model, model.flatten()[0], TOKENS)[1]

@@ -372,7 +372,7 @@ def token_task():
 
 
 WORDS = {
-    "model": "text_transformer", "model_settings": {"vocabulary": 30, "width": 8, "layers": 1},
+    "model": "text_transformer", "model_settings": {"width": 8, "layers": 1},
     "client_optimizer": "adam", "client_lr": 0.03, "partition": "iid", "alpha": None, "server_lr": 0.5, "rounds": 16, "local_epochs": 3, "local_steps": None,
 }  # fmt: skip
 

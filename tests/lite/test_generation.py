@@ -23,10 +23,10 @@ from asyncfl_lite.tasks.generation.maths import (
     KINDS,
     MathInstruct,
     ModMath,
-    checkpoint_tokens,
     every_problem,
     read_gsm8k,
     sums,
+    tokens_of,
 )
 from asyncfl_lite.tasks.text.base import IGNORED
 from conftest import SHARED, needs
@@ -355,7 +355,7 @@ def test_a_checkpoint_with_its_own_tokens(tmp_path):
     """Table of embeddings rounded up, as Qwen2.5's is; questions put as its chat template has it."""
     gsm8k(tmp_path)
     place = checkpoint(tmp_path / "model")
-    tokens = checkpoint_tokens(place, download=False)
+    tokens = tokens_of(place, download=False)
     assert tokens.decode(tokens.prompt("Why?")).replace("\n", " ") == "user Why? assistant "
     assert tokens.decode(list(tokens.marker)) == "assistant\n" and tokens.end == 2 and tokens.padding == 0
     given = {"folder": str(tmp_path), "length": 100, "held_out": 4, "tokenizer": place}

@@ -352,7 +352,7 @@ def test_the_loop_of_a_clock_alone_leaves_what_its_steps_leave(
         states = []
         for _ in range(2):
             clock.run_alone(outcomes)
-            states.append((clock.state(), clock.counter.__dict__.copy(), clock.most_versions_in_flight))
+            states.append((clock.state(), clock.algorithm.__dict__.copy(), clock.most_versions_in_flight))
             for name, value in later.items():
                 setattr(clock, name, value)
         ended.append(states)

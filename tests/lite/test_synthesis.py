@@ -211,7 +211,7 @@ def test_initial_weights_come_from_the_seed_alone():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-TEXT = VectorModel(TextTransformer(vocabulary=20, width=8, layers=1).build((6,), 3))
+TEXT = VectorModel(TextTransformer(width=8, layers=1).build_for(InputSpec((6,), 3, vocabulary=20)))
 
 
 def prompts(length=2, snippets=None, seed=1):

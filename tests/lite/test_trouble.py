@@ -144,9 +144,10 @@ def test_delays_and_presence_do_not_move(kind, other, seed):
         delays = Watched()
         simulation = clock("before_agg", delays, 8, faults, in_flight=4, horizon=30.0, seed=seed)
         drawn.append(delays.drawn[id(simulation.delay_stream)])
-        if simulation.presence is not None:
-            simulation.presence.advance(30.0)
-            left.append((simulation.presence.there, simulation.presence.leaves))
+        if simulation.present is not None:
+            presence = simulation.present.presence
+            presence.advance(30.0)
+            left.append((presence.there, presence.leaves))
     shortest = min(map(len, drawn))
     assert shortest > 15
     assert drawn[0][:shortest] == drawn[1][:shortest] == drawn[2][:shortest]

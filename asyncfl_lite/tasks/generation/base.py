@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.base.errors import DataError, needs
-from asyncfl_lite.models.transformers import from_checkpoint
+from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.models.transformers import checkpoint_tokens
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.task import UnlabelledSet
 from asyncfl_lite.tasks.text.base import IGNORED, SequenceTask, trained_tokeniser
@@ -91,12 +91,9 @@ def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageT
     )
 
 
-def checkpoint_tokens(checkpoint: str, download: bool) -> LanguageTokens:
+def tokens_of(checkpoint: str, download: bool) -> LanguageTokens:
     """Return a language model's own tokeniser; questions use its chat template, if it has one."""
-    with needs("text", "a checkpoint"):
-        from transformers import AutoTokenizer
-
-    tokeniser = from_checkpoint(AutoTokenizer, checkpoint, download)
+    tokeniser, _ = checkpoint_tokens(checkpoint, download)
     end = tokeniser.eos_token_id
 
     def encode(text: str) -> list[int]:

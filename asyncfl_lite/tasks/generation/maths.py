@@ -17,11 +17,11 @@ from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
 from asyncfl_lite.tasks.generation.base import (
     LanguageTokens,
     Problem,
-    checkpoint_tokens,
     generation_task,
     own_tokens,
+    tokens_of,
 )
-from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.task import TASKS, Limited, Task, TaskSource
 from asyncfl_lite.tasks.text.base import TokenisedSource, fetched
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
@@ -179,28 +179,20 @@ def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
     return [(question, CALCULATOR.sub("", answer)) for question, answer in rows]
 
 
-class MathsSource(TokenisedSource):
+class MathsSource(Limited, TokenisedSource):
     """Abstract base of tasks that are tested on GSM8K."""
 
-    name: ClassVar[str]
+    places = ("gsm8k", "GSM8K")
     title: ClassVar[str]
     about: ClassVar[dict[str, str]]
 
     length: int = Field(320, ge=16)
     """Number of tokens in question and answer together."""
-    samples: int | None = Field(None, ge=1)
-    """Number of training problems, the first of a fixed shuffle; None for all."""
-    test_samples: int | None = Field(None, ge=1)
-    """Number of test problems, the first ones; None for all."""
     scored: int = Field(200, ge=0)
     """Number of test problems, the first ones, for which models write an answer. That takes one forward pass per token;
     with 0, `accuracy` is the token accuracy on the true answers instead."""
     held_out: int = Field(100, ge=1)
     """Number of training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
-
-    def files(self) -> list[Path]:
-        """Return a list with GSM8K's folder, which has the test problems; an empty list if it does not exist."""
-        return data_places(self.folder, "gsm8k", "GSM8K")
 
     @abstractmethod
     def read(self) -> tuple[list[Problem], np.ndarray]:
@@ -223,7 +215,7 @@ class MathsSource(TokenisedSource):
         if self.tokenizer is None:
             tokens = own_tokens(self.name, mine, self.vocabulary)
         else:
-            tokens = checkpoint_tokens(self.tokenizer, self.download)
+            tokens = tokens_of(self.tokenizer, self.download)
         return generation_task(
             self.name,
             tokens,
@@ -242,7 +234,6 @@ class MathsSource(TokenisedSource):
 class GSM8K(MathsSource):
     """GSM8K: grade-school maths, scored by the final number (7,373 training, 1,319 test)."""
 
-    name = "gsm8k"
     title = "GSM8K"
     about = {"source": "GSM8K (Cobbe et al., 2021)", "licence": "MIT"}
 
@@ -264,7 +255,6 @@ class MathInstruct(MathsSource):
     An answer is scored by its final number.
     """
 
-    name = "mathinstruct"
     title = "MathInstruct, tested on GSM8K"
     about = {
         "source": "MathInstruct (Yue et al., 2024), GSM8K (Cobbe et al., 2021)",

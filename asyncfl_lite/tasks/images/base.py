@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -151,11 +151,6 @@ def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tupl
 
 SHARE = 0.1
 """Fraction of the training images for validation; the same number goes to the unlabelled set."""
-WORLDS = 64
-"""Number of ways to split the images; the run with seed s uses split number s modulo this number."""
-Split = Literal["fixed", "seeded"]
-"""``fixed``: one split into training and test images for all seeds; nothing is kept for validation, and the natural
-unlabelled set is made from training images. ``seeded``: the seed splits the images into :class:`Parts`."""
 
 
 class Parts(NamedTuple):

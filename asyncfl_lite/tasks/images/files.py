@@ -33,7 +33,6 @@ from asyncfl_lite.base.files import (
     DAMAGE_IN_TORCH,
     at_home,
     data_folder,
-    data_places,
     data_root,
     reading,
     text_of,
@@ -43,19 +42,17 @@ from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import (
     MNIST_LICENCE,
-    WORLDS,
     CropAndFlip,
     Labelled,
     Parts,
-    Split,
     digits_images,
     image_task,
     mnist_images,
     taken,
 )
 from asyncfl_lite.tasks.splits import balanced
-from asyncfl_lite.tasks.task import TASKS, DownloadedSource, Task, UnlabelledSet
-from asyncfl_lite.tasks.worlds import Worlds
+from asyncfl_lite.tasks.task import TASKS, DownloadedSource, Limited, Task, UnlabelledSet
+from asyncfl_lite.tasks.worlds import SeededSource
 
 
 @lru_cache(maxsize=4)
@@ -135,11 +132,9 @@ def _pool(images: Callable[[], Tensor], side: int, channels: int) -> UnlabelledS
     return lambda count, rng: unlabelled.fit(unlabelled.sample(images(), count, rng), side, channels)
 
 
-class ImageFiles(DownloadedSource):
+class ImageFiles(SeededSource, Limited, DownloadedSource):
     """Abstract base of tasks with images in files."""
 
-    name: ClassVar[str]
-    """The task's name in configurations."""
     title: ClassVar[str]
     """The data set's name in print, which is shown with every number measured on it."""
     about: ClassVar[dict[str, Any]]
@@ -151,10 +146,6 @@ class ImageFiles(DownloadedSource):
 
     side: int | None = Field(None, ge=8)
     """Pixels per side; None for the original size."""
-    samples: int | None = Field(None, ge=1)
-    """Number of training images, balanced over classes, always the same ones; None for all."""
-    test_samples: int | None = Field(None, ge=1)
-    """Number of test images, balanced over classes, always the same ones; None for all."""
     cross: Other
     """Images for FedEcho's unlabelled set from another data set."""
     natural: Literal["warped", Other]
@@ -165,9 +156,6 @@ class ImageFiles(DownloadedSource):
     augment: bool = False
     """Whether to crop and mirror training images at random. No paper says whether it does; FedRevive's code does on
     CIFAR."""
-    split: Split = "fixed"
-    """Way to split the training images: see :data:`~asyncfl_lite.tasks.images.base.Split`. If the seed splits them,
-    ``warped`` images are made from unlabelled ones, and the seed draws the test images from the files' test images."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
@@ -185,33 +173,35 @@ class ImageFiles(DownloadedSource):
         return self
 
     def files(self) -> list[Path]:
-        """Return the folder of generated images, if the task uses one.
+        """Return the data set's folder, if it exists, and the folder of generated images, if the task uses one.
 
         Other data sets are left out, since torchvision has their checksums.
         """
-        return [] if self.generated is None else [data_root(self.folder) / at_home(self.generated)]
+        return super().files() + ([] if self.generated is None else [data_root(self.folder) / at_home(self.generated)])
 
     @abstractmethod
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Read the requested training and test images, and other fields of the task, such as its classes."""
 
-    def load(self) -> Task:
-        """Load the task; if the seed splits the images, they are split as for seed 0."""
+    def versions(self) -> tuple[Callable[[], Task], Callable[[int], Task]]:
+        """Return functions that make the task, and the version whose images a seed splits.
+
+        In the latter, ``warped`` images are made from unlabelled ones, and the seed draws the test images from the
+        files' test images.
+        """
         train, test, more = self.read()
         side = self.side or train[0].shape[-1]
         if side != train[0].shape[-1]:
             train, test = ((unlabelled.resize(unlabelled.unit(images), side), known) for images, known in (train, test))
         crop = (lambda black: CropAndFlip(max(1, side // 8), black)) if self.augment else None
         about = {"augment": crop, **self.about, **more}
-        if self.split == "fixed":
-            return image_task(self.name, train, test, self._sets(train[0]), **about)
 
         def draw(world: int) -> Task:
             parts = Parts.of_two(train, test, world, stream(world, self.name, "images"))
             sets = self._sets(parts.unlabelled[0])
             return image_task(self.name, parts.clients, parts.test, sets, validation=parts.validation, **about)
 
-        return Worlds(draw, WORLDS).of_run(0)
+        return lambda: image_task(self.name, train, test, self._sets(train[0]), **about), draw
 
     def _sets(self, own: Tensor) -> dict[str, UnlabelledSet]:
         """Return FedEcho's three unlabelled sets in the format of ``own``, images that may be warped for one set."""
@@ -255,16 +245,10 @@ CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
 
 
 class TorchvisionImages(ImageFiles):
-    """Abstract base of tasks whose files torchvision reads."""
+    """Abstract base of tasks whose files torchvision reads; those of MNIST and Fashion-MNIST may be gzipped."""
 
     reader: ClassVar[str]
     """Name of torchvision's class."""
-    places: ClassVar[tuple[str, ...]]
-    """Possible folders in the data folder; torchvision's ``root`` is the folder that contains this one."""
-
-    def files(self) -> list[Path]:
-        """Return the data set's folder, if it exists, and the folder of generated images, if the task uses one."""
-        return data_places(self.folder, *self.places) + super().files()
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Read the requested training and test images, and the number and names of the classes."""
@@ -278,12 +262,8 @@ class TorchvisionImages(ImageFiles):
 
 @TASKS.register("mnist")
 class MNIST(TorchvisionImages):
-    """MNIST: 28×28 grey digits (60,000 training, 10,000 test).
+    """MNIST: 28×28 grey digits (60,000 training, 10,000 test)."""
 
-    torchvision reads the files, gzipped or not.
-    """
-
-    name: ClassVar[str] = "mnist"
     title: ClassVar[str] = "MNIST"
     reader = "MNIST"
     places = ("MNIST",)
@@ -297,12 +277,8 @@ class MNIST(TorchvisionImages):
 
 @TASKS.register("fashion_mnist")
 class FashionMNIST(TorchvisionImages):
-    """Fashion-MNIST: 28×28 grey images of clothes (60,000 training, 10,000 test).
+    """Fashion-MNIST: 28×28 grey images of clothes (60,000 training, 10,000 test)."""
 
-    torchvision reads the files, gzipped or not.
-    """
-
-    name: ClassVar[str] = "fashion_mnist"
     title: ClassVar[str] = "Fashion-MNIST"
     reader = "FashionMNIST"
     places = ("FashionMNIST",)
@@ -315,12 +291,8 @@ class FashionMNIST(TorchvisionImages):
 
 @TASKS.register("cifar10")
 class CIFAR10(TorchvisionImages):
-    """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test).
+    """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test)."""
 
-    torchvision reads the files.
-    """
-
-    name: ClassVar[str] = "cifar10"
     title: ClassVar[str] = "CIFAR-10"
     reader = "CIFAR10"
     places = ("cifar-10-batches-py", "CIFAR10/cifar-10-batches-py")
@@ -330,12 +302,8 @@ class CIFAR10(TorchvisionImages):
 
 @TASKS.register("cifar100")
 class CIFAR100(TorchvisionImages):
-    """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test).
+    """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test)."""
 
-    torchvision reads the files.
-    """
-
-    name: ClassVar[str] = "cifar100"
     title: ClassVar[str] = "CIFAR-100"
     reader = "CIFAR100"
     places = ("cifar-100-python", "CIFAR100/cifar-100-python")
@@ -345,12 +313,8 @@ class CIFAR100(TorchvisionImages):
 
 @TASKS.register("stl10")
 class STL10(TorchvisionImages):
-    """STL-10: 96×96 colour images scaled to 32×32, in 10 classes (5,000 training, 8,000 test).
+    """STL-10: 96×96 colour images scaled to 32×32, in 10 classes (5,000 training, 8,000 test)."""
 
-    torchvision reads the files.
-    """
-
-    name: ClassVar[str] = "stl10"
     title: ClassVar[str] = "STL-10"
     reader = "STL10"
     places = ("stl10_binary", "STL10/stl10_binary")
@@ -379,7 +343,7 @@ def read_leaf(folder: Path) -> Written:
     for path in files:
         with reading(f"femnist: {path}", "a file of LEAF's"):
             content = json.loads(text_of(path))
-            for user in content["users"]:
+            for user, count in zip(content["users"], content["num_samples"], strict=True):
                 own = content["user_data"][user]
                 pixels = np.asarray(own["x"], dtype=np.float64).reshape(-1, 784)
                 scale = 255 if pixels.max(initial=0) <= 1 else 1  # older copies have whole numbers up to 255
@@ -387,12 +351,11 @@ def read_leaf(folder: Path) -> Written:
                     raise DataError(f"femnist: {path}: pixels of {user} must be 0 to 1, or 0 to 255")
                 images.append(np.rint(pixels * scale).astype(np.uint8))
                 labels.append(np.asarray(own["y"], dtype=np.int64))
-                if len(pixels) or len(labels[-1]):
-                    check_labels(f"femnist: {path}: {user}", labels[-1], len(pixels), len(NAMES))
-                writers.append(np.full(len(pixels), user))
-            counts = [len(one) for one in labels[len(labels) - len(content["users"]) :]]
-            if counts != list(content["num_samples"]):
-                raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
+                if len(pixels) != count:
+                    raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
+                if count:
+                    check_labels(f"femnist: {path}: {user}", labels[-1], count, len(NAMES))
+                writers.append(np.full(count, user))
     if not sum(map(len, images)):
         raise DataError(f"femnist: {folder} must have samples in LEAF's *.json, has none")
     return np.concatenate(images), np.concatenate(labels), np.concatenate(writers)
@@ -447,8 +410,9 @@ class FEMNIST(ImageFiles):
     They are read from LEAF's files or from a parquet copy.
     """
 
-    name: ClassVar[str] = "femnist"
     title: ClassVar[str] = "FEMNIST"
+    places = ("femnist", "FEMNIST")
+    how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
     about: ClassVar[dict[str, Any]] = {
         "source": "FEMNIST of LEAF (Caldas et al., 2018), of NIST's special database 19",
         "licence": "BSD 2-Clause (LEAF)",
@@ -471,25 +435,17 @@ class FEMNIST(ImageFiles):
         labels = [torch.from_numpy(part[1]) for part in (train, test)]
         return (images[0], labels[0]), (images[1], labels[1]), {"owners": owners}
 
-    def files(self) -> list[Path]:
-        """Return the data set's folder, if it exists, and the folder of generated images, if the task uses one."""
-        return data_places(self.folder, "femnist", "FEMNIST") + super().files()
-
     def _parts(self) -> tuple[Written, Written]:
-        how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
-        try:
-            place = data_folder(self.folder, "femnist", "FEMNIST", how=how)
-        except DataError:
-            if not self.download:
-                raise
+        if self.is_fetched:
             return self._held_out(read_parquet([], self.writers, download=True))
+        place = self.home()
         for folder in (place, place / "data"):
             if (folder / "train").is_dir():
                 return self._leaf(folder)
         files = sorted(str(path) for path in place.rglob("*.parquet"))
         if files or self.download:
             return self._held_out(read_parquet(files, self.writers, download=self.download))
-        raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {how}")
+        raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {self.how}")
 
     def _leaf(self, folder: Path) -> tuple[Written, Written]:
         """Read LEAF's training and test sets of the chosen writers; keep the whole test set if none of them is in it.

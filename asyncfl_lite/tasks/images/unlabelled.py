@@ -220,13 +220,3 @@ def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, Unlabelle
         "natural": lambda count, rng: warped(train, count, rng),
         "synthetic": lambda count, rng: strokes(side, count, rng),
     }
-
-
-def side_by_side(draw: UnlabelledSet) -> UnlabelledSet:
-    """Return an unlabelled set of images that each show two images of ``draw`` side by side."""
-
-    def drawn(count: int, rng: np.random.Generator) -> Tensor:
-        images = draw(2 * count, rng)
-        return torch.cat([images[:count], images[count:]], dim=-1)
-
-    return drawn

@@ -26,15 +26,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
-from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
+from asyncfl_lite.base.files import data_file, data_root, reading, text_of
 from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.splits import balanced, stratified
-from asyncfl_lite.tasks.task import TASKS, FolderSource, Task
+from asyncfl_lite.tasks.task import TASKS, FolderSource, Limited, Task
 from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
 from asyncfl_lite.tasks.text.prose import prose, topics
 
@@ -55,9 +54,12 @@ class MRPC(TextSource):
     test set, but the numbers in it are shares of 408.
     """
 
+    places = ("MRPC", "mrpc")
+    how = MRPC_HOW
+
     def load(self) -> Task:
         """Load the task."""
-        train, validation, (natural, _) = self._read()
+        train, validation, (natural, _) = _from_glue() if self.is_fetched else _from_files(self.home())
         return text_task(
             "mrpc",
             self.tokeniser("mrpc", train[0]),
@@ -71,19 +73,6 @@ class MRPC(TextSource):
             source="Microsoft Research Paraphrase Corpus (Dolan, Quirk, Brockett 2005)",
             licence="Microsoft Research's own, for research; not to be passed on",
         )
-
-    def files(self) -> list[Path]:
-        """Return a list with the data set's folder; an empty list if it does not exist."""
-        return data_places(self.folder, "MRPC", "mrpc")
-
-    def _read(self) -> tuple[Labelled, ...]:
-        try:
-            place = data_folder(self.folder, "MRPC", "mrpc", how=MRPC_HOW)
-        except DataError:
-            if not self.download:
-                raise
-            return _from_glue()
-        return _from_files(place)
 
 
 def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
@@ -135,7 +124,6 @@ NEWSGROUPS_HOW = (
     "get the by-date version (20news-bydate-train/GROUP/POST or 20news-bydate-train.jsonl.xz, and -test) and name "
     "the folder in task_settings folder or ASYNCFL_DATA, or set download to true for scikit-learn's copy"
 )
-FOLDERS = ("20newsgroups", "20news-bydate", "20news")
 SCIKIT_LEARNS = "20news-bydate_py3.pkz"
 """Name of the file in which scikit-learn keeps the downloaded data."""
 QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
@@ -155,16 +143,14 @@ def without_quotes(post: str) -> str:
 
 
 @TASKS.register("newsgroups20")
-class Newsgroups20(TextSource):
+class Newsgroups20(Limited, TextSource):
     """20 Newsgroups, split by date: predict a post's group (11,314 training, 7,532 test posts).
 
     Headers and quotations give the group away, so they are cut. FedRevive's paper does not say what it cuts.
     """
 
-    samples: int | None = Field(None, ge=20)
-    """Number of training posts, balanced over groups; None for all."""
-    test_samples: int | None = Field(None, ge=20)
-    """Number of test posts, balanced over groups; None for all."""
+    places = ("20newsgroups", "20news-bydate", "20news")
+    how = NEWSGROUPS_HOW
 
     def load(self) -> Task:
         """Load the task, with training posts that lack some tokens as the unlabelled set ``natural``."""
@@ -192,17 +178,10 @@ class Newsgroups20(TextSource):
         words = without_quotes(without_header(post)).split()
         return " ".join(words)[: 8 * self.length]  # tokens are about half as long; this saves most of the time
 
-    def files(self) -> list[Path]:
-        """Return a list with the data set's folder; an empty list if it does not exist."""
-        return data_places(self.folder, *FOLDERS)
-
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
-        try:
-            place = data_folder(self.folder, *FOLDERS, how=NEWSGROUPS_HOW)
-        except DataError:
-            if not self.download:
-                raise
-            return _scikit_learns(data_root(self.folder) / FOLDERS[0], download=True)
+        if self.is_fetched:
+            return _scikit_learns(data_root(self.folder) / self.places[0], download=True)
+        place = self.home()
         if (place / "20news-bydate-train").is_dir():
             return _folders(place)
         if (place / SCIKIT_LEARNS).is_file():
@@ -403,20 +382,17 @@ class Shakespeare(FolderSource):
     It is scored by perplexity.
     """
 
+    places = ("tinyshakespeare", "shakespeare")
+    how = PLAYS_HOW
     least: ClassVar[int] = 2000
     """Number of characters that a role needs to become a client, counting its name at the head of each block; KUIPER
     prints none."""
     length: ClassVar[int] = 80
     """Number of characters in a window, as in LEAF."""
 
-    def files(self) -> list[Path]:
-        """Return a list with the data set's folder; an empty list if it does not exist."""
-        return data_places(self.folder, "tinyshakespeare", "shakespeare")
-
     def load(self) -> Task:
         """Load the task."""
-        place = data_folder(self.folder, "tinyshakespeare", "shakespeare", how=PLAYS_HOW)
-        path = data_file(place, "input.txt", how=PLAYS_HOW)
+        path = data_file(self.home(), "input.txt", how=PLAYS_HOW)
         speeches, sizes = roles_of(text_of(path))
         roles = {role: text for role, text in speeches.items() if sizes[role] >= self.least}
         others = [text for role, text in speeches.items() if role not in roles]

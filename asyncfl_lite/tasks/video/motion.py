@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -12,11 +13,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.tasks.images.base import WORLDS, Labelled, Parts, Split, digits_images, mnist_images
+from asyncfl_lite.tasks.images.base import Labelled, Parts, digits_images, mnist_images
 from asyncfl_lite.tasks.images.unlabelled import resize, sample, strokes, warped
 from asyncfl_lite.tasks.splits import stratified
-from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.worlds import Worlds
+from asyncfl_lite.tasks.task import TASKS, Task
+from asyncfl_lite.tasks.worlds import SeededSource
 
 FRAMES = 8
 """Number of frames in which a digit of :class:`MovingDigits` moves."""
@@ -59,16 +60,6 @@ def any_way(images: Tensor, count: int, frames: int, rng: np.random.Generator) -
     return moving(chosen, (speed * [np.cos(angle), np.sin(angle)]).T, frames, rng)
 
 
-def warped_moving(images: Tensor, count: int, frames: int, rng: np.random.Generator) -> Tensor:
-    """Return clips of warped and partly erased images that move as in :func:`any_way`."""
-    return any_way(warped(images, count, rng), count, frames, rng)
-
-
-def strokes_moving(side: int, count: int, frames: int, rng: np.random.Generator) -> Tensor:
-    """Return ``(count, 1, frames, 2 side, 2 side)`` clips of drawn strokes that move at random angles."""
-    return any_way(strokes(side, count, rng), count, frames, rng)
-
-
 def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Return random clips as other recordings might show them: zoomed, mirrored, played backwards.
 
@@ -92,7 +83,7 @@ def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 
 @TASKS.register("movingdigits")
-class MovingDigits(TaskSource):
+class MovingDigits(SeededSource):
     """Clips of moving digits, classified by digit and direction; stand-in for HMDB51.
 
     A clip has 8 frames of 16×16 pixels.
@@ -116,18 +107,16 @@ class MovingDigits(TaskSource):
     frames: int = Field(FRAMES, ge=1, le=FRAMES)
     """Number of frames that are kept, from the middles of equal parts of a clip, as in tasks with real videos. A single
     frame shows no direction."""
-    split: Split = "fixed"
-    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.base.Split`. Either way, the digits for test
-    clips and those for pre-training are taken from the same sets for all seeds."""
 
-    def load(self) -> Task:
-        """Load the task; if the seed splits the digits, they are split as for seed 0.
+    def versions(self) -> tuple[Callable[[], Task], Callable[[int], Task]]:
+        """Return functions that make the task, and the version whose digits a seed splits.
 
         The digits in the test clips, in the clients' clips and in the clips for pre-training are taken from three
         disjoint sets, the same in every run.
         """
-        if self.split == "seeded":
-            return Worlds(self.draw, WORLDS).of_run(0)
+        return self._fixed, self.draw
+
+    def _fixed(self) -> Task:
         mine, tests = self._digits()
         rng = np.random.default_rng([0, self.classes == "teachers"])
         train, test = self._clips(self.clips, mine, rng), self._clips(self.test_clips, tests, rng)
@@ -171,8 +160,8 @@ class MovingDigits(TaskSource):
             source="made of UCI optical recognition of handwritten digits, shipped by scikit-learn",
             unlabelled={
                 "cross": lambda n, rng: normalise(any_way(resize(mnist_images()[0], 8), n, FRAMES, rng)),
-                "natural": lambda n, rng: normalise(warped_moving(unlabelled, n, FRAMES, rng)),
-                "synthetic": lambda n, rng: normalise(strokes_moving(8, n, FRAMES, rng)),
+                "natural": lambda n, rng: normalise(any_way(warped(unlabelled, n, rng), n, FRAMES, rng)),
+                "synthetic": lambda n, rng: normalise(any_way(strokes(8, n, rng), n, FRAMES, rng)),
             },
             class_names=tuple(f"{digit} {way}" for digit in range(10) for way in self._ways),
             licence="CC BY 4.0",

@@ -1,8 +1,8 @@
 """Video: clips of human actions, read from folders of video files and their authors' split files.
 
 KUIPER (§4) distils a model on Kinetics and fine-tunes it on HMDB51 (8 frames per clip) and UCF101 (32 frames). PyAV
-decodes the files, once, into tensors on disk; unreadable clips are listed and left out. The stand-in for all three data
-sets is in :mod:`asyncfl_lite.tasks.video.motion`.
+decodes the files, once, into the cache folder; a warning names clips that cannot be read, and they are left out. The
+stand-in for all three data sets is in :mod:`asyncfl_lite.tasks.video.motion`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ import csv
 import hashlib
 import json
 import os
-import re
-import secrets
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,27 +25,24 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from asyncfl_lite.base.errors import DataError, needs
+from asyncfl_lite.base.errors import DataError, ResultError, needs
 from asyncfl_lite.base.files import (
-    DIGEST,
-    at_home,
+    CACHE,
+    DAMAGE,
+    cache_root,
     data_file,
-    data_folder,
-    data_places,
     reading,
     text_of,
     write_atomically,
 )
 from asyncfl_lite.tasks.images.base import digits_images
-from asyncfl_lite.tasks.images.unlabelled import resize
+from asyncfl_lite.tasks.images.unlabelled import resize, strokes
 from asyncfl_lite.tasks.task import TASKS, FolderSource, Task, UnlabelledSet
-from asyncfl_lite.tasks.video.motion import any_way, replayed, strokes_moving
+from asyncfl_lite.tasks.video.motion import any_way, replayed
 
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
 """Mean and standard deviation of red, green and blue in Kinetics-400, in [0, 1], as torchvision's video models use
 them."""
-DECODED = r".*-\d+x\d+-[0-9a-f]{12}[.](npy|json)"
-"""Names of the files that hold decoded clips."""
 MOST_WARNINGS = 10
 """Largest number of unreadable clips that each get a warning."""
 
@@ -112,94 +105,62 @@ def _square(frame: Any, side: int) -> np.ndarray:
     return picture[top : top + side, left : left + side]
 
 
-def read_clips(clips: Sequence[Clip], videos: Path, cache: Path, name: str, frames: int, side: int) -> Decoded:
-    """Return the clips as tensors, from the cache if they were decoded before.
+def read_clips(clips: Sequence[Clip], videos: Path, name: str, frames: int, side: int) -> Decoded:
+    """Return the clips as tensors, from the cache folder if they were decoded before.
+
+    The cache has a file for each combination of a folder, a list of clips, their sizes, ``frames`` and ``side``.
 
     Args:
-        videos: the folder to which their paths are relative.
-        cache: the folder of decoded clips. It has an array, and a list of unreadable clips, for each combination of a
-            list of clips, their files' sizes, ``frames`` and ``side``. The array's file ends with the digest of both;
-            if one of them is damaged, the clips are decoded again.
-        name: name of the clips, for the progress bar and the cache's file names.
+        videos: the folder to which the clips' paths are relative.
+        name: name of the clips, for the progress bar and the file.
     """
-    sizes = [(videos / clip.path).stat().st_size if (videos / clip.path).is_file() else -1 for clip in clips]
-    listed = json.dumps([[clip.path for clip in clips], sizes, frames, side])
-    array = cache / f"{name}-{frames}x{side}-{hashlib.sha256(listed.encode()).hexdigest()[:12]}.npy"
-    notes = array.with_suffix(".json")
     if not clips:
         raise DataError(f"{videos}: the split files must name clips for {name}, they name none")
-    if not _is_kept(array, notes, (len(clips), 3, frames, side, side)):
-        _decode_all(clips, videos, array, notes, name, frames, side)
-    skipped = json.loads(notes.read_text(encoding="utf-8"))
-    kept = np.array([place for place, clip in enumerate(clips) if clip.path not in skipped], dtype=np.int64)
-    if not len(kept):
-        raise DataError(f"{videos}: none of the {len(clips)} clips for {name} can be read; see {notes}")
-    labels = torch.tensor([clips[place].label for place in kept])
-    return Decoded(_normalised_rows(np.load(array, mmap_mode="r"), kept), labels, skipped)
-
-
-def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
+    sizes = [(videos / clip.path).stat().st_size if (videos / clip.path).is_file() else -1 for clip in clips]
+    listed = json.dumps([str(videos.resolve()), [clip.path for clip in clips], sizes])
+    digest = hashlib.sha256(listed.encode()).hexdigest()[:12]
+    path = cache_root() / "clips" / f"{name}-{frames}x{side}-{digest}.npz"
     try:
-        text = notes.read_text(encoding="utf-8")
-        sound = np.load(array, mmap_mode="r").shape == shape
-        content = np.memmap(array, np.uint8, "r")
-        return sound and _digest(content[:-DIGEST], text) == bytes(content[-DIGEST:])
-    except (OSError, ValueError, EOFError, AttributeError):
-        return False
-
-
-def _digest(array: np.ndarray, notes: str) -> bytes:
-    digest = hashlib.sha256(notes.encode())
-    digest.update(array.data)
-    return digest.digest()
+        with np.load(path) as file:  # a zip file, whose checksums NumPy checks
+            decoded, skipped = file["clips"], json.loads(str(file["skipped"]))
+    except DAMAGE:
+        decoded, skipped = _decode_all(clips, videos, name, frames, side)
+        try:
+            write_atomically(path, lambda file: np.savez(file, clips=decoded, skipped=json.dumps(skipped)))
+        except ResultError as error:
+            warnings.warn(f"{error}; clips are decoded every time until {CACHE} names another folder", stacklevel=3)
+    kept = [index for index, clip in enumerate(clips) if clip.path not in skipped]
+    if not kept:
+        why = f"{clips[0].path}: {skipped[clips[0].path]}"
+        raise DataError(f"{videos}: none of the {len(clips)} clips for {name} can be read; {why}")
+    return Decoded(_normalised_rows(decoded, kept), torch.tensor([clips[index].label for index in kept]), skipped)
 
 
 def _decode_all(
-    clips: Sequence[Clip], videos: Path, array: Path, notes: Path, name: str, frames: int, side: int
-) -> None:
+    clips: Sequence[Clip], videos: Path, name: str, frames: int, side: int
+) -> tuple[np.ndarray, dict[str, str]]:
+    """Return the ``(n, 3, T, side, side)`` clips, zeros where one cannot be read, and path -> reason for these."""
     _pyav()
-    part, skipped = array.with_name(f".{array.name}.{secrets.token_hex(8)}.part"), {}
-    try:
-        array.parent.mkdir(parents=True, exist_ok=True)
-        shape = (len(clips), 3, frames, side, side)
-        kept = np.lib.format.open_memmap(part, mode="w+", dtype=np.uint8, shape=shape)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            one = partial(_decoded_or_why, frames=frames, side=side)
-            results = pool.map(one, [videos / clip.path for clip in clips])
-            bar = tqdm(zip(clips, results, strict=True), f"{name}: decoding, once", len(clips), unit="clip")
-            for place, (clip, result) in enumerate(bar):
-                if isinstance(result, str):
-                    skipped[clip.path] = result
-                else:
-                    kept[place] = result
-        kept.flush()
-        text = json.dumps(skipped, indent=1) + "\n"
-        with part.open("ab") as file:
-            file.write(_digest(np.memmap(part, np.uint8, "r"), text))
-        part.replace(array)
-    except OSError as error:
-        raise DataError(
-            f"cache: {array} cannot be written ({error.strerror}); name another folder in the setting `cache`"
-        ) from None
-    finally:
-        with suppress(OSError):
-            part.unlink()
-    write_atomically(notes, text)
-    _tell(skipped, videos, notes)
+    decoded, skipped = np.zeros((len(clips), 3, frames, side, side), np.uint8), dict[str, str]()
 
+    def decode(clip: Clip) -> np.ndarray | str:
+        try:
+            return decode_clip(videos / clip.path, frames, side)
+        except DataError as error:
+            return str(error)
 
-def _decoded_or_why(path: Path, frames: int, side: int) -> np.ndarray | str:
-    try:
-        return decode_clip(path, frames, side)
-    except DataError as error:
-        return str(error)
-
-
-def _tell(skipped: dict[str, str], videos: Path, notes: Path) -> None:
-    for path, why in list(skipped.items())[:MOST_WARNINGS]:
-        warnings.warn(f"{videos / path}: skipped, {why}", stacklevel=4)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = zip(clips, pool.map(decode, clips), strict=True)
+        for index, (clip, result) in enumerate(tqdm(results, f"{name}: decoding, once", len(clips), unit="clip")):
+            if isinstance(result, str):
+                skipped[clip.path] = result
+                if len(skipped) <= MOST_WARNINGS:
+                    warnings.warn(f"{videos / clip.path}: skipped, {result}", stacklevel=4)
+            else:
+                decoded[index] = result
     if len(skipped) > MOST_WARNINGS:
-        warnings.warn(f"{videos}: {len(skipped)} clips skipped in all; {notes} lists them", stacklevel=4)
+        warnings.warn(f"{videos}: {len(skipped)} clips skipped in all", stacklevel=4)
+    return decoded, skipped
 
 
 def normalised(clips: Tensor) -> Tensor:
@@ -208,7 +169,7 @@ def normalised(clips: Tensor) -> Tensor:
     return (clips - mean) / std
 
 
-def _normalised_rows(array: np.ndarray, kept: np.ndarray) -> Tensor:
+def _normalised_rows(array: np.ndarray, kept: Sequence[int]) -> Tensor:
     made = torch.empty((len(kept), *array.shape[1:]))
     for first in range(0, len(kept), 64):
         some = torch.from_numpy(array[kept[first : first + 64]])
@@ -220,28 +181,18 @@ class VideoFolder(FolderSource):
     """Abstract base of data sets of video files, read with the split files that their authors publish.
 
     Nothing is downloaded: the videos come in archives of up to hundreds of GB that need other programs. Decoded clips
-    are kept on disk, so that only the first load takes long.
+    are kept in the cache folder, so that only the first load takes long.
     """
 
     title: ClassVar[str]
-    dataset: ClassVar[str]
-    folders: ClassVar[tuple[str, ...]]
     paper: ClassVar[str]
-    how: ClassVar[str]
     part: ClassVar[str] = "split 1"
     """Description of the part of the data set that is used; KUIPER does not say which of the three splits it takes."""
 
-    cache: str | None = None
-    """Folder for decoded clips; None for the data set's folder."""
     frames: int = Field(8, ge=1)
     """Number of frames in a clip, evenly spaced over the video."""
     side: int = Field(112, ge=8)
     """Size of a frame: the shorter side is scaled to it, and the middle square is kept."""
-
-    def files(self) -> list[Path]:
-        """Return the files in the data set's folder, if it exists, leaving out cached decoded clips."""
-        places = [path for place in data_places(self.folder, *self.folders) for path in place.iterdir()]
-        return [path for path in places if not re.fullmatch(DECODED, path.name)]
 
     @abstractmethod
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
@@ -249,16 +200,15 @@ class VideoFolder(FolderSource):
 
     def load(self) -> Task:
         """Load the task; the first time, clips are decoded, with a progress bar."""
-        place = data_folder(self.folder, *self.folders, how=self.how)
+        place = self.home()
         names, *lists = self.listing(place)
-        cache = place if self.cache is None else at_home(self.cache)
         train, test = (
-            read_clips(clips, place, cache, name, self.frames, self.side)
-            for clips, name in zip(lists, (f"{self.dataset}-train", f"{self.dataset}-test"), strict=True)
+            read_clips(clips, place, name, self.frames, self.side)
+            for clips, name in zip(lists, (f"{self.name}-train", f"{self.name}-test"), strict=True)
         )
         skipped = f"{len(train.skipped)} training and {len(test.skipped)} test clips skipped as unreadable"
         return Task(
-            name=self.dataset,
+            name=self.name,
             inputs=train.clips,
             labels=train.labels,
             test_inputs=test.clips,
@@ -281,7 +231,7 @@ class VideoFolder(FolderSource):
         return {
             "cross": lambda n, rng: coloured(any_way(resize(digits_images()[0], half), n, self.frames, rng)),
             "natural": lambda n, rng: replayed(clips, n, rng),
-            "synthetic": lambda n, rng: coloured(strokes_moving(half, n, self.frames, rng)),
+            "synthetic": lambda n, rng: coloured(any_way(strokes(half, n, rng), n, self.frames, rng)),
         }
 
 
@@ -290,8 +240,7 @@ class UCF101(VideoFolder):
     """UCF101: 13,320 clips of 101 human actions, with the first of three splits of ucfTrainTestlist."""
 
     title = "UCF101"
-    dataset = "ucf101"
-    folders = ("UCF101", "ucf101")
+    places = ("UCF101", "ucf101")
     paper = "UCF101 (Soomro, Zamir and Shah, 2012)"
     how = "get UCF101.rar and UCF101TrainTestSplits-RecognitionTask.zip from crcv.ucf.edu and unpack both there"
 
@@ -315,8 +264,7 @@ class HMDB51(VideoFolder):
     """HMDB51: 6,766 clips of 51 human actions (3,570 training, 1,530 test in the first split)."""
 
     title = "HMDB51"
-    dataset = "hmdb51"
-    folders = ("HMDB51", "hmdb51")
+    places = ("HMDB51", "hmdb51")
     paper = "HMDB51 (Kuehne, Jhuang, Garrote, Poggio and Serre, 2011)"
     how = "get hmdb51_org.rar and test_train_splits.rar from serre-lab.clps.brown.edu and unpack both there"
 
@@ -344,8 +292,7 @@ class Kinetics(VideoFolder):
     """Kinetics-400: 10-second clips of 400 human actions, from video files and csv files."""
 
     title = "Kinetics-400"
-    dataset = "kinetics"
-    folders = ("kinetics", "kinetics400", "k400", "Kinetics")
+    places = ("kinetics", "kinetics400", "k400", "Kinetics")
     paper = "Kinetics (Kay et al., 2017)"
     part = "training and validation set"
     how = "get its train and val sets with their csv files from the CVD Foundation's copy, into train/ and val/"

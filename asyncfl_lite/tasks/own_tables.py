@@ -1,4 +1,4 @@
-"""Reading a user's samples: a table (pandas), rows with named columns (Hugging Face), pairs, or inputs and labels."""
+"""A user's own table of samples, read row by row or by columns: pandas, Hugging Face, pairs, inputs and labels."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, shown
 from asyncfl_lite.tasks.arrays import Labels, listed, owners_of, private
-from asyncfl_lite.tasks.tables import Samples, check_columns, inputs_of, samples_of
+from asyncfl_lite.tasks.own_tables import Samples, check_columns, inputs_of, samples_of
 
 SEEN = 100
 """About the largest number of each owner's samples whose scale is looked at."""
