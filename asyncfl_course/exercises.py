@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import asyncfl_lite
 from asyncfl_course import kept
-from asyncfl_course.plain import Found
+from asyncfl_course.plain import Found, shown
 from asyncfl_lite.base.errors import AsyncFLError
 
 Checker = Callable[[Any], str | None]
@@ -212,8 +212,6 @@ def _ran(error: Exception) -> bool:
 
 
 def _form(answer: Any) -> str:
-    from asyncfl_course.expectations import shown
-
     return "what your function returns" if callable(answer) else f"your answer {shown(answer)}"
 
 

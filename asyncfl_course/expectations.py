@@ -7,27 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from asyncfl_course.exercises import Malformed, Wrong
-from asyncfl_course.plain import Found, numbers_of, plain
-
-LONGEST = 90
-"""Largest number of characters of a value that are shown."""
-
-
-def shown(value: Any) -> str:
-    """Return a value on a short line: tensors, arrays, series as nested lists, numbers with at most six digits."""
-    if isinstance(value, pd.DataFrame):
-        return f"a table of shape {value.shape}"
-    text = " ".join((getattr(value, "__name__", None) or repr(_short(plain(value)))).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return type(value)(map(_short, map(plain, value))) if type(value) in (list, tuple) else value
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+from asyncfl_course.plain import Found, numbers_of, plain, shown
 
 
 def several(answer: Any, count: int, asked: str) -> list[Any]:

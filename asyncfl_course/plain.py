@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+LONGEST = 90
+"""Largest number of characters of a value that are shown."""
+
 
 class Found(NamedTuple):
     """A wrong result of a reader's function, with its inputs and the right result.
@@ -41,3 +44,17 @@ def numbers_of(value: Any) -> np.ndarray:
     if isinstance(value, list | tuple):
         value = [numbers_of(one) for one in value]
     return np.asarray(plain(value), dtype=float)
+
+
+def shown(value: Any) -> str:
+    """Return a value on a short line: tensors, arrays, series as nested lists, numbers with at most six digits."""
+    if isinstance(value, pd.DataFrame):
+        return f"a table of shape {value.shape}"
+    text = " ".join((getattr(value, "__name__", None) or repr(_short(plain(value)))).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_short, map(plain, value))) if type(value) in (list, tuple) else value
+    return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -287,7 +287,7 @@ def restart(run: Run, updates: Sequence[Update]) -> Algorithm:
 def leaves(value: Any, where: str) -> dict[str, Any]:
     """Return the parts of a value that have no parts themselves, by their paths; tensors are copies."""
     if isinstance(value, Update):
-        parts = [(f"{where}.{name}", part) for name, part in vars(value).items()]
+        parts = [(f"{where}.{part.name}", getattr(value, part.name)) for part in dataclasses.fields(value)]
     elif isinstance(value, dict):
         parts = [(f"{where}[{key!r}]", value[key]) for key in sorted(value, key=repr)]
     elif isinstance(value, list | tuple):

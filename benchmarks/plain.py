@@ -30,7 +30,7 @@ class Script:
 
     def __init__(self, config: Config) -> None:
         run = Run(config)
-        self.config, self.task, self.labelled = config, run.task, run.labelled
+        self.config, self.task, self.labelled = config, run.task, run.algorithm.context.labelled
         self.initial, self.module = run.model.module, copy.deepcopy(run.model.module)
         self.parts = [torch.from_numpy(part) for part in run.parts]
         self.arrivals = schedule(config).updates[["client", "start_version", "staleness"]].values.tolist()

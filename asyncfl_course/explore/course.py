@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from types import MappingProxyType
 from typing import NamedTuple
 
+import yaml
 from IPython.display import Markdown
 
 
@@ -61,9 +63,9 @@ class Path(NamedTuple):
     letter: str
     title: str
     says: str
-    numbers: tuple[str, ...]
+    numbers: Sequence[str]
     with_exercises: bool
-    parts: Mapping[str, tuple[str, int]] = MappingProxyType({})
+    parts: Mapping[str, Sequence] = MappingProxyType({})
 
     @property
     def lessons(self) -> list[Lesson]:
@@ -78,88 +80,12 @@ class Path(NamedTuple):
         return reading + self.with_exercises * sum(one.exercises for one in self.lessons)
 
 
-COURSE = (
-    Part(
-        "The world",
-        (
-            Lesson("00_start_here", "Start here", "what asynchrony buys, and what it costs", 32, 27),
-            Lesson("01_virtual_time", "Virtual time", "staleness, predicted before anything is trained", 25, 32),
-            Lesson("02_heterogeneity", "Heterogeneity", "what unequal data do to training", 32, 28),
-        ),
-        True,
-    ),
-    Part(
-        "Servers",
-        (
-            Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 30, 24),
-            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 28, 32),
-            Lesson("05_kuiper", "KUIPER", "devices that wait for company, and errors that count", 28, 32),
-        ),
-        True,
-    ),
-    Part(
-        "Distillation",
-        (
-            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 32, 28),
-            Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 30, 28),
-            Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 40, 23),
-            Lesson("09_fedadt", "FedADT", "a lesson for late models", 22, 30),
-            Lesson("10_fedrevive", "FedRevive", "stale updates revived on generated images", 27, 30),
-        ),
-        True,
-    ),
-    Part(
-        "Other data",
-        (
-            Lesson("11_text", "Text", "from words to asynchronous training", 28, 30),
-            Lesson("12_generation", "Generation", "language models that answer sums", 30, 24),
-            Lesson("13_video", "Video", "clips, and what changes with them", 28, 25),
-        ),
-        False,
-    ),
-    Part(
-        "Judging",
-        (
-            Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 27, 26),
-            Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 26, 33),
-            Lesson("16_evidence", "Evidence", "do KUIPER and FedRevive hold?", 39, 28),
-            Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 25, 93),
-            Lesson("18_referee", "Referee", "a plan sealed before the result", 28, 45),
-        ),
-        True,
-    ),
-    Part(
-        "Your own",
-        (Lesson("19_capstone", "Capstone", "a method, a plan and a report of your own", 16, 145),),
-        False,
-    ),
+_SAID = yaml.safe_load(resources.files("asyncfl_course.explore").joinpath("course.yaml").read_text(encoding="utf-8"))
+COURSE = tuple(
+    Part(one["title"], tuple(Lesson(*lesson) for lesson in one["lessons"]), one["in_a_row"]) for one in _SAID["parts"]
 )
 """The parts of the course; minutes are those stated in each lesson."""
-
-PATHS = (
-    Path(
-        "H",
-        "an hour",
-        "what the field is about, and which knob explains most of it",
-        ("00", "04"),
-        False,
-        {"04": ("Sections 1 and 6", 20)},
-    ),
-    Path(
-        "W",
-        "a week",
-        "an evening for each lesson, from the clock to FedEcho and what its lead is made of",
-        ("00", "01", "02", "03", "04", "06", "07", "08"),
-        True,
-    ),
-    Path(
-        "R",
-        "a referee's",
-        "how to tell a gain of the method from a gain of its settings",
-        ("00", "03", "04", "07", "08", "15", "16", "18"),
-        True,
-    ),
-)
+PATHS = tuple(Path(**one) for one in _SAID["paths"])
 
 
 def lessons() -> list[Lesson]:

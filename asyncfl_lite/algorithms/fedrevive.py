@@ -13,6 +13,7 @@ DD-FedRevive distils on real instead of synthetic data, as an upper bound for co
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -48,7 +49,7 @@ POOL_SIZE = 16_000
 PROMPTS = 4
 """For text: number of soft prompt vectors, which take the generator's place (§3.2)."""
 SNIPPETS = 1000
-"""For text: number of snippets drawn from the named set at the start of a run."""
+"""For text: number of texts, from the task's unlabelled set ``cross``, that take the place of the paper's snippets."""
 
 
 class Teacher(NamedTuple):
@@ -243,8 +244,6 @@ class FedRevive(MultiTeacher):
         """Length of a latent vector."""
         ngf: int = Field(128, ge=1)
         """Width of the generator."""
-        snippets: str | None = None
-        """For text: the task's unlabelled set from which synthesis starts; random tokens if none is named."""
         alpha_feat: float = Field(0.003, ge=0)
         """α_feat, the weight in Eq. 4 of the distance from real features (Table 6, CIFAR-10). 0 spares clients the
         report of their feature statistics."""
@@ -281,10 +280,12 @@ class FedRevive(MultiTeacher):
         return ClassProxies(self.spec.num_classes, T_EST if chosen.proxy == "estimated" else 1), Pool(POOL_SIZE)
 
     def _maker(self) -> GeneratedInputs | SoftPrompts:
-        chosen, context, seed = self.settings, self.context, int(self.context.rng.integers(2**31))
+        context, seed = self.context, int(self.context.rng.integers(2**31))
         if self.spec.vocabulary is None:
-            return GeneratedInputs(self.spec, chosen.nz, chosen.ngf, seed, like=self.x)
-        snippets = None if chosen.snippets is None else context.unlabelled(chosen.snippets, SNIPPETS)
+            return GeneratedInputs(self.spec, self.settings.nz, self.settings.ngf, seed, like=self.x)
+        snippets: Tensor | None = None  # random tokens, if the task has no texts for the server
+        with suppress(ConfigError):
+            snippets = context.unlabelled("cross", SNIPPETS)
         return SoftPrompts(self.spec, context.model, PROMPTS, seed, self.x, snippets)
 
     # Step 1: what a teacher's client is like

@@ -16,14 +16,7 @@ from asyncfl_lite.models.base import InputSpec
 
 
 def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Tensor) -> Tensor:
-    """Return ``(count, *shape)`` random inputs for probing models: standard normal values, or random tokens.
-
-    Args:
-        spec: shape and kind of the task's inputs.
-
-    Returns:
-        Values of the dtype of ``like``, or int64 tokens.
-    """
+    """Return ``(count, *shape)`` random inputs: standard normal values of the dtype of ``like``, or int64 tokens."""
     shape = (count, *spec.shape)
     if spec.vocabulary is not None:
         return torch.from_numpy(rng.integers(spec.vocabulary, size=shape)).to(like.device)
@@ -31,14 +24,9 @@ def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Te
 
 
 def probed_proportions(logits: Tensor, temperature: float) -> Tensor:
-    """Estimate a client's class proportions: the mean of ``softmax(logits / temperature)`` over probes.
+    """Return a client's ``(C,)`` class proportions: its model's mean softmax over ``(n, C)`` logits on probes.
 
-    Args:
-        logits: an uploaded model's ``(n, C)`` logits on the probes.
-        temperature: T_probe, the temperature of the softmax.
-
-    Returns:
-        ``(C,)`` float64 probabilities, on the CPU.
+    They are float64, on the CPU; ``temperature`` is T_probe.
     """
     return (logits.double() / temperature).softmax(-1).mean(0).cpu()
 
@@ -89,9 +77,6 @@ class ClassProxies:
 
 class Pool:
     """Labelled inputs, at most ``capacity`` of them; new ones replace the oldest.
-
-    Args:
-        capacity: largest number of inputs that are kept.
 
     Attributes:
         inputs: ``(n, …)`` inputs, oldest first, or None while the pool is empty.

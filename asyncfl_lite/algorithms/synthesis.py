@@ -292,10 +292,10 @@ class SoftPrompts:
 
 
 class Synthesiser:
-    """Maker of synthetic inputs whose parameters are meta-learned.
+    """A maker of inputs with meta-learned parameters.
 
     Args:
-        maker: the maker, which turns θ, latents and labels into inputs.
+        maker: turns θ, latents and labels into inputs.
         steps: K_synth, the number of gradient steps in one synthesis.
         generator_lr: Adam's learning rate on θ within a synthesis.
         latent_lr: Adam's learning rate on the latents.

@@ -36,7 +36,7 @@ def test_minutes_are_those_that_the_lesson_says(lesson):
     opening = "\n".join(cell.source for cell in book.cells[:3])
     said = re.search(r"\*\*Minutes\.\*\* (\d+) to read, (\d+) for the exercises", opening)
     assert said, f"{lesson.name} does not say its minutes"
-    told = f"write these into asyncfl_course/explore/course.py, then run notebooks/00_start_here.ipynb: {lesson.name}"
+    told = f"write these into asyncfl_course/explore/course.yaml, then run notebooks/00_start_here.ipynb: {lesson.name}"
     assert (lesson.reading, lesson.exercises) == (int(said[1]), int(said[2])), told
 
 

@@ -386,6 +386,9 @@ def text_run(settings, **more):
 def test_text_is_made_up_by_soft_prompts():
     result, run_ = text_run({})
     pool = run_.algorithm.pool
+    assert len(run_.algorithm.synthesiser.maker.snippets) == 40
+    bare = Run(run_.config, dataclasses.replace(token_task(), unlabelled={}))  # from random tokens
+    assert bare.algorithm.synthesiser.maker.snippets is None
     assert pool.inputs.shape == (8 * 16, 8, 8)
     assert len(run_.algorithm.synthesiser.theta) == 4 * 8
     assert result.summary["final_accuracy"] > 0.5

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+from pathlib import Path
 
 import pytest
 import torch
@@ -87,6 +89,13 @@ def test_the_table_has_every_method_and_every_switch(capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 150
     assert all(f"\n{name} " in shown for name in ALGORITHMS)
+
+
+@pytest.mark.parametrize("name", ["fedecho", "fedadt", "fedrevive"])
+def test_the_plain_scripts_that_benchmarks_measure_against_run(name, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+    scripts = importlib.import_module("plain").SCRIPTS
+    scripts[name](Config(task="digits", algorithm=name, clients=6, concurrency=3, rounds=2, eval_every=2))()
 
 
 SHORT = {"clients": 8, "concurrency": 4, "local_steps": 4, "eval_every": 50, "client_lr": 0.1}

@@ -39,16 +39,8 @@ def test_a_world_is_the_same_again_and_another_one_is_not():
     assert torch.equal(task.of_run(2).test_inputs, again.of_run(5).test_inputs)
     means = torch.stack([task.of_run(seed).samples[0].mean(0) for seed in range(3)])
     assert torch.pdist(means).min() > 1
-
-
-@pytest.mark.parametrize("name", ["natural", "cross", "synthetic"])
-def test_unlabelled_sets_repeat(name):
-    task = Topics20Bags(**FEW).load()
-    drawn = task.unlabelled_set(name, 40, RNG(0))
-    assert drawn.shape == (40, 100) and drawn.dtype == torch.float32 and 0.5 < float(drawn.std()) < 1.5
-    assert torch.equal(drawn, task.unlabelled_set(name, 40, RNG(0)))
-    assert not torch.equal(drawn, task.of_run(1).unlabelled_set(name, 40, RNG(0)))
-    assert torch.pdist(drawn).min() > 0.1
+    drawn = [world.unlabelled_set("natural", 40, RNG(0)) for world in (task, task.of_run(1))]
+    assert not torch.equal(*drawn)
 
 
 @pytest.mark.usefixtures("quick_syntheses")

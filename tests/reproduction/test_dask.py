@@ -16,7 +16,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sockets import listening
 
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_reproduction.grid.cells import expand_grid
@@ -81,6 +80,13 @@ def wait_for(condition, seconds=90):
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.05)
+
+
+def listening(pids):
+    """Addresses on which processes, and those that they started, wait for connections."""
+    family = [one for pid in pids for one in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True))]
+    found = [end for one in family for end in one.net_connections(kind="inet") if end.status == psutil.CONN_LISTEN]
+    return {end.laddr.ip for end in found}
 
 
 def test_the_pages_cluster_on_one_machine_listens_on_loopback_alone(tmp_path):

@@ -127,7 +127,7 @@ def cells():
 
 def test_what_is_compared_differs_in_method_and_rates_alone(cells):
     """A control proves that it controlled: the two sides have the same data, clients, delays and versions."""
-    same = {
+    same = [
         "task",
         "task_settings",
         "model",
@@ -137,7 +137,7 @@ def test_what_is_compared_differs_in_method_and_rates_alone(cells):
         "partition",
         "alpha",
         "clients",
-    }
+    ]
     for row in ROWS:
         left, right = (cells[name].config.as_dict() for name in re.findall(r"`([^`]+)`", row[-1]))
         dropped = "dropped" in row[-1]  # fewer clients, with delays of their own
