@@ -31,7 +31,7 @@ MADE = ".made.json"
 SECTION = re.compile(r"^## ", re.M)
 SOLUTION = re.compile(r"\s*<details>\s*<summary>Solution[^<]*</summary>(.*?)</details>\s*", re.S)
 CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
-FOLD = "<details><summary>Read on after you have answered, and run the cells above</summary>\n\n{}\n\n</details>"
+READ_ON = "Read on after you have answered, and run the cells above"
 
 
 def books(root: Path) -> list[Path]:
@@ -56,17 +56,18 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
         name: its file name, for the links to the solved lesson.
     """
     book = nbformat.from_dict(lesson)
-    answers, link = set(answering(book)), f"[Solution](../{SOLVED}/{name})"
+    answers = set(answering(book))
     for index, cell in enumerate(book.cells):
         if cell.cell_type == "code":
-            if EXERCISE in _tags(cell):
-                link = f"[Solution](../{SOLVED}/{name}#cell-id={cell.id})"
             if index in answers or EXERCISE in _tags(cell):
                 cell.outputs, cell.execution_count = [], None
             continue
+        before = book.cells[index - 1]  # the exercise's cell, or else it is in the text that holds its solution
+        target = before if EXERCISE in _tags(before) else cell
+        link = f"[Solution](../{SOLVED}/{name}#cell-id={target.id})"
         cell.source = SOLUTION.sub(f"\n\n{link}\n\n", cell.source).strip()
         if index in answers:
-            cell.source = _folded(cell.source)
+            cell.source = folded(cell.source, READ_ON)
     return book
 
 
@@ -110,19 +111,30 @@ def write(root: Path) -> tuple[list[str], list[str]]:
 
 
 def answering(book: NotebookNode) -> Iterator[int]:
-    """Yield the indices of cells that may reveal an answer, from each guess to the end of its section."""
+    """Yield the indices of cells that may reveal an answer, from each guess to the end of its section.
+
+    The last one may begin the next section: :func:`folded` leaves that out.
+    """
     hidden = False
     for index, cell in enumerate(book.cells):
+        if hidden and EXERCISE not in _tags(cell):
+            yield index
         if cell.cell_type == "markdown" and SECTION.search(cell.source):
             hidden = False
-        elif hidden and EXERCISE not in _tags(cell):
-            yield index
         hidden = hidden or GUESS in _tags(cell)
 
 
-def _folded(source: str) -> str:
-    """Wrap a text in a collapsible fold, unless it asks for an exercise or already contains a fold."""
-    return source if "**Exercise " in source or "<details>" in source or not source else FOLD.format(source)
+def folded(source: str, summary: str) -> str:
+    """Wrap a text up to its next section in a fold, unless it asks for an exercise or already contains a fold.
+
+    Args:
+        source: a cell's Markdown.
+        summary: what the closed fold says.
+    """
+    answer, *following = re.split(r"(?m)^(?=## )", source, maxsplit=1)
+    if answer.strip() and "**Exercise " not in answer and "<details>" not in answer:
+        answer = f"<details><summary>{summary}</summary>\n\n{answer.strip()}\n\n</details>\n\n"
+    return "".join([answer, *following]).strip()
 
 
 def _solution(book: NotebookNode, index: int) -> str:

@@ -313,7 +313,7 @@ def _kuiper(board: Board) -> None:
     )  # fmt: skip
     model = _model(board)
     mix = board.box(at(0, 1), "(1 − β_t) x_t", "+ β_t · mean", new=True, number=4)
-    burst = board.slots(at(0, 2), "a burst: M models", ("x_A", "x_B"), new=True)
+    burst = board.slots(at(0, 2), "a burst: K models", ("x_A", "x_B"), new=True)
     mean = board.box(at(1.35, 2), "mean, weighed by", "n_i (1 − acc_i)", new=True, number=3)
     board.line(burst.right, mean.left, new=True)
     board.line((mean.x + 30, mean.y), (mean.x + 30, mix.right[1] + 12), (mix.right[0], mix.right[1] + 12), new=True)
@@ -553,7 +553,7 @@ DRAWINGS: dict[str, Drawing] = {
         _fedfa,
     ),
     "kuiper": Drawing(
-        "Clients wait for bursts of M, weighted by size and error; a stale burst counts less.",
+        "Clients wait for bursts of K, weighted by size and error; a stale burst counts less.",
         (
             "Only the members of a burst are sent the new model, all at once.",
             "A client reports its update, its size and the accuracy of the received model on its data; it waits.",
@@ -561,7 +561,7 @@ DRAWINGS: dict[str, Drawing] = {
             "The mean is mixed in with β_t, which falls with the burst's mean staleness.",
         ),
         _kuiper,
-        sentence="Clients that have reported wait until M of them form a burst. The server averages their models, "
+        sentence="Clients that have reported wait until K of them form a burst. The server averages their models, "
         "weighted by sample count and error, and mixes the average into the global model. A stale burst gets "
         "less weight.",
     ),

@@ -9,7 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from asyncfl_course.explore.diagrams import METHODS
-from asyncfl_course.student import answering
+from asyncfl_course.student import answering, folded
 from asyncfl_lite.plots import title
 
 PICTURES = "asyncfl_course/explore/pictures"
@@ -19,7 +19,6 @@ MARKS = {
     "core": "Core: read this on the short way through the course.",
     "optional": "Optional: leave this out on the short way through the course.",
 }
-FOLD = "<details><summary>Read on after you have guessed</summary>\n\n{}\n\n</details>"
 
 
 def prepared(path: Path) -> str:
@@ -31,8 +30,8 @@ def prepared(path: Path) -> str:
             _fold(cell, place in answers)
             _describe(cell)
         else:
-            if place in answers and not re.search(r"\*\*Exercise |<details>", cell.source):
-                cell.source = FOLD.format(cell.source)
+            if place in answers:
+                cell.source = folded(cell.source, "Read on after you have guessed")
             _mark(cell)
             cell.source = re.sub(r"\[([^\]]+)\]\(([^)]+\.html)\)", r'<a href="\2">\1</a>', cell.source)
     _draw(path.stem, book.cells)

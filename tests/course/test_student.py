@@ -48,11 +48,23 @@ def test_in_the_learners_edition_no_answer_is_in_sight(path):
         assert book.cells[stub.cell].outputs == []
         if stub.id in GUESSES:
             for cell in book.cells[stub.cell + 1 :]:
-                if cell.cell_type == "markdown" and re.search(r"^## ", cell.source, re.M):
-                    break
+                text, *following = re.split(r"(?m)^(?=## )", cell.source, maxsplit=1)
                 assert not cell.get("outputs"), stub.id
-                folded = cell.cell_type == "code" or "<details>" in cell.source or "**Exercise" in cell.source
-                assert folded or "[Solution]" in cell.source or not cell.source, cell.source
+                folded = cell.cell_type == "code" or "<details>" in text or "**Exercise" in text
+                assert folded or "[Solution]" in text or not text, text
+                assert not any(part.startswith("<details>") for part in following), "a next section is no answer"
+                if cell.cell_type == "markdown" and following:
+                    break
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_link_to_a_solution_leads_to_the_solution_of_its_own_exercise(path):
+    lesson = nbformat.read(path, as_version=4)
+    places = {cell.id: place for place, cell in enumerate(lesson.cells)}
+    for place, cell in enumerate(student.learners(lesson, path.name).cells):
+        targets = {places[name] for name in re.findall(r"\[Solution\]\(.*#cell-id=(.*)\)", cell.source)}
+        assert targets <= {place, place - 1}, cell.source
+        assert all("<summary>Solution" in lesson.cells[place].source for _ in targets)
 
 
 SHORT = [

@@ -30,6 +30,7 @@ const accuracyPicture = {
     });
     labels.sort((a, b) => a.at - b.at).forEach((label, i) => {
       if (i && label.at < labels[i - 1].at + 15) label.at = labels[i - 1].at + 15;
+      label.at = Math.min(label.at, y(0) - 4 - 15 * (labels.length - 1 - i));  // above the times, with room for those below
       g.globalAlpha = 1;
       g.strokeStyle = onGround(label.run.colour);
       g.lineWidth = 3;

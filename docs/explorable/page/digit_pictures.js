@@ -51,7 +51,7 @@ const storePicture = {
     const slow = run ? [...store.keys()].filter((client) => run.isSlow(client)).length : 0;
     const {g, width, height} = canvasOf(element, store ? `Predictions of ${store.size} of ${run.settings.clients} devices are stored. Of these devices, ${slow} are slow.` : "Only FedEcho stores predictions.");
     if (!store) { write(g, "Only FedEcho stores predictions.", 4, 20); return; }
-    const {clients, slowClients, unlabelled} = run.settings, row = (height - 18) / clients, left = 52, right = 40, column = (width - left - right) / 10;
+    const {clients, slowClients, unlabelled} = run.settings, row = (height - 18) / clients, left = 52, right = 44, column = (width - left - right) / 10;
     write(g, "quick", 4, ((clients - slowClients) * row) / 2);
     write(g, "slow", 4, (clients - slowClients / 2) * row);
     for (let digit = 0; digit < 10; digit++) write(g, String(digit), left + (digit + 0.5) * column, height - 8, {colour: tone("ink"), align: "center"});
@@ -68,7 +68,8 @@ const storePicture = {
         g.globalAlpha = 1;
       }
       g.font = "10px system-ui, sans-serif";
-      if (z && run.isSlow(client)) write(g, String(run.server.version - run.heardAt.get(client)), width - right + 6, (client + 0.5) * row);
+      const aside = row < 11 ? 19 * (client % 2) : 0;  // numbers of low rows take turns in two columns
+      if (z && run.isSlow(client)) write(g, String(run.server.version - run.heardAt.get(client)), width - right + 4 + aside, (client + 0.5) * row);
     }
   },
 };

@@ -17,7 +17,7 @@ function verdict(method, row) {
 
 const leadsPicture = (method, rows) => ({
   title: `How much higher ${method} ends than FedBuff, in points`, size: rows.length > 1 ? "wide" : "",
-  note: () => `A dot is a mean over seeds, and its bar is the interval.${rows.some((row) => row.paper) ? " An open diamond is what the paper reports." : ""} Right of the line, ${method} ends higher; left of it, FedBuff does.`,
+  note: () => `A dot is a mean over seeds, and its bar is the interval. The dot covers a short bar.${rows.some((row) => row.paper) ? " An open diamond is what the paper reports." : ""} Right of the line, ${method} ends higher; left of it, FedBuff does.`,
   draw(element) {
     const read = rows.map((row) => `${row.setting} ${Object.entries(KINDS_OF_LEAD).map(([kind, name]) => `${name} ${signed(row[kind][0])}`).join(", ")}`.trim()).join("; ");
     const {g, width, height} = canvasOf(element, `${method}'s lead over FedBuff in points: ${read}.`);

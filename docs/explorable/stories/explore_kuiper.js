@@ -89,7 +89,7 @@ const STEPS = [
     name: "Two per cent", panels: [sharingPicture(0, "Who shares bursts, with unchanged times"), sharingPicture(1, `Who shares bursts if board ${MOVED + 1} takes 2% longer`)], end: 400, speed: 16,
     runs: () => [clocks(), clocks(MOVED, 1.02)],
     text: () => `<p>The boards' times alone decide which boards meet in a burst. Here there are three kinds of boards, four of each. They need ${KINDS.map((time) => time.toFixed(1)).join(", ").replace(/, ([^,]*)$/, " and $1")} seconds. So the four of a kind finish together and share every burst.</p>
-      <p>On the right, board ${MOVED + 1} takes two per cent longer. Nothing else differs.</p>`,
+      <p>In the second picture, board ${MOVED + 1} takes two per cent longer. Nothing else differs.</p>`,
     bet: {question: `After ${BURSTS} bursts, which of the ${PAIRS} pairs of boards have met more or less often, by over a tenth of their bursts?`, options: ["none", `only pairs with board ${MOVED + 1}`, "other pairs too"],
       answer: (runs) => { const pairs = changedPairs(runs); return !pairs.length ? 0 : foreign(pairs, MOVED) ? 2 : 1; }},
     stops: [{until: (run) => run.bursts.length >= BURSTS, result: (runs) => `<p>${said(runs)}</p><p>One late member delays its whole burst. A board that comes too late for its own kind drops into a burst of another kind, and pushes a board of that kind out. So one draw of times says little about a method that works with bursts.</p>`}],
