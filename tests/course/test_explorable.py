@@ -449,6 +449,59 @@ def test_it_fits_a_phone_and_says_what_its_pictures_show(opened, name):
     page.set_viewport_size({"width": 1240, "height": 900})
 
 
+WORDS = """() => {
+    window.written = new Map();
+    const {fillText, clearRect} = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.clearRect = function (...where) {
+        written.set(this.canvas, []);
+        clearRect.apply(this, where);
+    };
+    CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+        const m = this.measureText(words);
+        written.get(this.canvas).push({words, left: x - m.actualBoundingBoxLeft, right: x + m.actualBoundingBoxRight,
+            top: y - m.actualBoundingBoxAscent, bottom: y + m.actualBoundingBoxDescent});
+        fillText.call(this, words, x, y);
+    };
+}"""
+"""Have every canvas keep which words are written where, since it was last cleared."""
+ILLEGIBLE = """() => [...written].filter(([canvas]) => canvas.isConnected).flatMap(([canvas, all]) => {
+    const {width, height} = canvas.getBoundingClientRect();
+    const cut = all.filter(one => one.left < -1 || one.top < -1 || one.right > width + 1 || one.bottom > height + 1);
+    const over = all.filter((one, i) => all.slice(i + 1).some(other => one.left < other.right - 1 &&
+        other.left < one.right - 1 && one.top < other.bottom - 1 && other.top < one.bottom - 1));
+    return [...cut, ...over].map(one => one.words);
+})"""
+"""Words that are cut off, or lie over others."""
+STORED = """() => {
+    const clients = 30, every = [...Array(clients).keys()], run = {
+        server: {logits: new Map(every.map(client => [client, new Float64Array(1500)])), version: 123},
+        heardAt: new Map(every.map(client => [client, client])), isSlow: client => client >= 20, colour: "#029e73",
+        settings: {clients, slowClients: 10, unlabelled: 150}, data: {server: [...Array(150).keys()], labels: Array(150).fill(0)},
+    };
+    storePicture.draw(document.querySelector("#panels canvas"), [run]);
+}"""
+"""Draw FedEcho's store with ten slow devices heard, as it is late in a run."""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_on_a_phone_no_word_of_a_picture_is_cut_or_lies_over_another(opened, name):
+    page = opened(name)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate(WORDS)
+    for step in range(page.evaluate("story.steps.length")):
+        page.evaluate(f"story.open({step}); story.play(false)")
+        assert page.evaluate(ILLEGIBLE) == [], step
+        if page.locator("#bet button").count():  # the run itself, in place of the ghost before it
+            page.locator("#bet button").first.click()
+            page.evaluate("story.play(false)")
+            assert page.evaluate(ILLEGIBLE) == [], step
+    if name == "explore_fedecho":
+        page.evaluate("story.open(0); story.play(false)")
+        page.evaluate(STORED)
+        assert page.evaluate(ILLEGIBLE) == []
+    page.set_viewport_size({"width": 1240, "height": 900})
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_on_a_phone_the_picture_is_on_top_and_stays_there(opened, name):
     page = opened(name)
