@@ -19,8 +19,9 @@ setup(
             "printed/SHA256SUMS",
             *RECORDS,
         ],
-        "asyncfl_course.explore": ["pictures/*.svg"],
+        "asyncfl_course.explore": ["course.yaml", "pictures/*.svg"],
         "asyncfl_course.referee": ["sealed/*.json"],
+        "asyncfl_course.zoo": ["exhibits.yaml"],
         EXECUTED: ["experiment.ipynb", "report.ipynb"],
     },
 )

@@ -20,11 +20,12 @@ import pytest
 import slow_tests
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     import torch
 
+    from asyncfl_lite import Config, Result
     from asyncfl_lite.algorithms import Algorithm, ServerContext, Update
     from asyncfl_lite.models.vectors import VectorModel
 
@@ -100,6 +101,47 @@ def hears_ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[1] / "../shared/data").resolve()
+"""Where the real data sets may be."""
+EVERYTHING = {
+    "dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
+    "available": 8.0, "away": 2.0,
+}  # fmt: skip
+"""Every fault that clients can have."""
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Skip where the real files are not there."""
+    return pytest.mark.skipif(not (SHARED / name).exists(), reason=f"no {name} in {SHARED}")
+
+
+def line(call: Callable[[], object], kind: type[Exception] | None = None) -> str:
+    """The one line of the error that a call ends with."""
+    from asyncfl_lite.base.errors import AsyncFLError
+
+    with pytest.raises(kind or AsyncFLError) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def contents(folder: Path) -> dict[Path, bytes | None]:
+    """Every file below a folder with what it holds, and every folder."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def same(one: Result, other: Result) -> None:
+    """Two results are alike to the last bit."""
+    import pandas as pd
+    import torch
+
+    from asyncfl_lite.runs.store import TABLES
+
+    assert one.summary == other.summary and torch.equal(one.x, other.x)
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), check_exact=True)
 
 
 def vector(*values: float) -> torch.Tensor:
@@ -181,3 +223,18 @@ def context():
         )
 
     return make
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """Register a model whose module is made by a function, under the name ``own``; return a configuration of it."""
+    from own import SMALL
+
+    from asyncfl_lite import Config
+    from asyncfl_lite.models import MODELS, ModelSpec
+
+    def register(make: Callable, **settings) -> Config:
+        monkeypatch.setitem(MODELS._entries, "own", type("Own", (ModelSpec,), {"build": lambda *_: make()}))
+        return Config(model="own", **{**SMALL, **settings})
+
+    return register

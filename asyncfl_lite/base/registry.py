@@ -28,9 +28,11 @@ from typing import Any, Generic, Self, TypeVar
 from pydantic import (
     BaseModel,
     ConfigDict,
+    ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, unknown_name
@@ -62,8 +64,7 @@ class Settings(BaseModel):
         if not isinstance(content, dict):
             allowed = ", ".join(_written(cls)) or "nothing"
             raise ConfigError(f"must be a mapping of {allowed}, got {shown(content)}")
-        if odd := [key for key in content if not isinstance(key, str)]:
-            raise ConfigError(unknown_name("setting", odd[0], _written(cls)))
+        cls._refuse_odd_names(content)
         return cls(**content)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -82,6 +83,18 @@ class Settings(BaseModel):
     def with_checked(self, **values: Any) -> Self:
         """Return a copy with values that have been checked already."""
         return super().model_copy(update=values)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(content, dict):
+            cls._refuse_odd_names(content)
+        return handler(content)
+
+    @classmethod
+    def _refuse_odd_names(cls, content: dict[Any, Any]) -> None:
+        if odd := [key for key in content if not isinstance(key, str)]:
+            raise ConfigError(unknown_name("setting", odd[0], _written(cls)))
 
     def files(self) -> list[Path]:
         """Return the paths that these settings read from, existing or not.

@@ -10,7 +10,7 @@ ARGUMENTS: list[tuple[str, list[str], tuple[str, ...]]] = [
     ("command-misspelt", ["gird"], ("command: 'gird' is not known; did you mean 'grid'? Allowed: grid, league, list,",)),
     ("option-before-command", ["--workers", "2", "grid"], ("command: '--workers' is not known. Allowed: grid",)),
     ("option-misspelt", ["run", "--alfa", "3"], ("run: option: '--alfa' is not known; did you mean '--alpha'? Allowed: ",)),
-    ("option-of-another-command", [*GRID, "--tier", "x"], ("grid: option: '--tier' is not known", "Allowed: --backend, --import, --only")),
+    ("option-of-another-command", [*GRID, "--tier", "x"], ("grid: option: '--tier' is not known", "Allowed: --backend, --import, --minutes-per-cell, --only")),
     ("argument-missing", ["grid"], ("file: must be given",)),
     ("value-missing", ["run", "--alpha"], ("--alpha: must be followed by a value",)),
     ("value-no-number", ["run", "--rounds", "ten"], ("rounds: must be a valid integer", "got 'ten'")),

@@ -64,6 +64,12 @@ CONFIGURATIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("law-upside-down", {"delay": "uniform", "delay_settings": {"low": 3, "high": 1}}, ("delay_settings.low: must be at most high (1.0), got 3.0",)),
     ("law-nan", {"delay": "per_client", "delay_settings": {"durations": [1, NAN]}}, ("delay_settings.durations.1: must be", "got nan")),
     ("trace-no-path", {"delay": "trace", "delay_settings": {"path": 3}}, ("delay_settings.path: must be a path, got 3",)),
+    ("momentum-of-adam", {"client_momentum": 0.9, "client_optimizer": "adam"}, ("client_momentum: needs client_optimizer 'sgd', got 'adam'",)),
+    ("nesterov-without-momentum", {"client_nesterov": True}, ("client_nesterov: needs a client_momentum above 0, got 0",)),
+    ("momentum-one", {"client_momentum": 1.0}, ("client_momentum: must be less than 1, got 1.0",)),
+    ("schedule-unknown", {"client_lr_schedule": "linear"}, ("client_lr_schedule: must be 'constant', 'cosine' or 'step', got 'linear'",)),
+    ("bandwidth-of-nothing", {"delay": "bandwidth"}, ("delay_settings.megabytes: must be given",)),
+    ("upload-zero", {"delay": "bandwidth", "delay_settings": {"megabytes": 1, "upload": 0}}, ("delay_settings.upload.0: must be",)),
     ("gamma-misspelt", {"delay_settings": {"gama": 1}}, ("delay_settings: 'gama' is not known; did you mean 'gamma'?",)),
 ]  # fmt: skip
 

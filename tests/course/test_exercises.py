@@ -1,6 +1,7 @@
 """Exercises check: every stub is open, a plausible mistake is told on which input it is wrong.
 
-Mistakes are in ``tests/mistakes/``, one module per lesson, ``MISTAKES``: exercise -> code in the stub's place.
+Mistakes are in ``tests/mistakes/``, ``MISTAKES``: exercise -> code in the stub's place, or what is replaced in the
+solution: ``(old, new, old, new)``.
 """
 
 from __future__ import annotations
@@ -26,9 +27,24 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 STUBS: dict[str, Stub] = {
     stub.id: stub for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")) for stub in exercises_of(path)
 }
-MISTAKES: dict[str, list[str]] = {}
-for _module in pkgutil.iter_modules(mistakes.__path__):
-    MISTAKES |= importlib.import_module(f"mistakes.{_module.name}").MISTAKES
+
+
+def code_of(id: str, mistake: str | tuple[str, ...]) -> str:
+    """The code of a mistake."""
+    if isinstance(mistake, str):
+        return mistake
+    code = STUBS[id].solution
+    for old, new in zip(mistake[::2], mistake[1::2], strict=True):
+        assert old in code, f"{id}: the solution has no {old!r}"
+        code = code.replace(old, new)
+    return code
+
+
+MISTAKES: dict[str, list[str]] = {
+    id: [code_of(id, mistake) for mistake in wrong]
+    for module in pkgutil.iter_modules(mistakes.__path__)
+    for id, wrong in importlib.import_module(f"mistakes.{module.name}").MISTAKES.items()
+}
 SECONDS: dict[str, int] = {}
 """Exercises whose solution and mistakes take more than 2 s of one core together; they run in `make test-long`."""
 

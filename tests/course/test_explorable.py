@@ -211,10 +211,11 @@ def walked(method: str, monkeypatch) -> tuple[dict, list[dict]]:
         inputs, labels = server.context.labelled
         extra, extra_labels = inputs.flatten(1).tolist(), labels.tolist()
     if method == "fedrevive":
-        maker, labels_of, draw = server.synthesiser.maker, server._labels, server.pool.draw
+        maker, draw = server.synthesiser.maker, server.pool.draw
         maker_latents = maker.latents
-        maker.latents = lambda *given: kept(drawn["latents"], maker_latents(*given))
-        server._labels = lambda: kept(drawn["labels"], labels_of())
+        maker.latents = lambda labels, *rest: kept(
+            drawn["latents"], maker_latents(kept(drawn["labels"], labels), *rest)
+        )
         server.pool.draw = lambda *given: kept(drawn["batches"], draw(*given))
         generator = {
             "nz": 8,

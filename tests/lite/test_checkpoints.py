@@ -12,16 +12,17 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
+from own import two_sides
 
-from asyncfl_lite import Config, Task, run
+from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import HEAD
+from conftest import EVERYTHING, contents, same
 
 SMALL = {"clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
 
@@ -43,13 +44,6 @@ def interrupt_after(config, path, arrivals):
         started.finish()
 
 
-def equal(left, right):
-    assert left.summary == right.summary
-    pd.testing.assert_frame_equal(left.curve, right.curve, check_exact=True)
-    pd.testing.assert_frame_equal(left.updates, right.updates, check_exact=True)
-    assert torch.equal(left.x, right.x)
-
-
 def configs(algorithm):
     base = {**SMALL, "algorithm": algorithm, "rounds": 8, "checkpoint_every": 1}
     method = ALGORITHMS.get(algorithm)
@@ -60,19 +54,11 @@ def configs(algorithm):
     return base
 
 
-EVERYTHING = {
-    "dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
-    "available": 8.0, "away": 2.0,
-}  # fmt: skip
+BUFF = Config(**configs("fedbuff"))
 
 
-NOT_STATE = {
-    "published",  # copies of the model, made again when they are sent
-    "_context",
-    "observers",
-    "version_observers",
-    "_by_label",
-}  # the last is made anew when it is needed
+NOT_STATE = {"published", "_by_label", "_context", "observers", "version_observers"}
+"""The first two are made again when they are needed."""
 HEAPS = {"heap", "midway", "copies", "_changes"}
 
 
@@ -156,7 +142,7 @@ DAMAGE += ["cut", "zeros", "one bit"]
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path, monkeypatch):
-    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    path, config = tmp_path / "run.pt", BUFF
     interrupt_after(config, path, 10)
     damaged(path, how)
     versions = []
@@ -169,13 +155,8 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path,
     ) as told:
         again = run(config, checkpoint=path)
     assert len(told) == 1 and versions[0] == 2  # of the three versions that were saved
-    equal(again, run(config, checkpoint=tmp_path / "new.pt"))
+    same(again, run(config, checkpoint=tmp_path / "new.pt"))
     assert list(tmp_path.iterdir()) == []
-
-
-def contents(folder):
-    """Every file below a folder with what it holds, and every folder."""
-    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 @pytest.fixture
@@ -208,7 +189,7 @@ def test_what_is_no_checkpoint_stops_the_run_and_stays(what, place, tmp_path, un
     make(tmp_path / place)
     before = contents(tmp_path)
     with pytest.raises(ResultError, match=f"^{re.escape(str(tmp_path / place))}: {words}"):
-        run(Config(**configs("fedbuff")), checkpoint=tmp_path / "run.pt")
+        run(BUFF, checkpoint=tmp_path / "run.pt")
     assert contents(tmp_path) == before
 
 
@@ -222,7 +203,7 @@ WHOSE = {
 
 @pytest.mark.parametrize("other", WHOSE)
 def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkeypatch):
-    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    path, config = tmp_path / "run.pt", BUFF
     with monkeypatch.context() as before:
         if other == "format":
             before.setattr("asyncfl_lite.runs.store.CHECKPOINT_FORMAT", 3)
@@ -240,26 +221,19 @@ def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkey
     assert contents(tmp_path) == held and len(held) == 2
 
 
-def own_data(shift=0.0):
-    """Two classes of points, moved by so much."""
-    points = np.random.default_rng(0).standard_normal((80, 4)).astype(np.float32)
-    sides = (points.sum(1) > 0).astype(int)
-    return Task.from_tensors(points[:60] + np.float32(shift), sides[:60], points[60:], sides[60:])
-
-
 def test_a_run_on_own_data_goes_on_with_these_alone(tmp_path, monkeypatch):
     path, config = tmp_path / "run.pt", Config(**{**configs("fedbuff"), "partition": "iid", "model": "mlp"})
     monkeypatch.setattr(Run, "remove_checkpoints", lambda _: None)
-    whole = run(config, task=own_data(), checkpoint=path)
-    assert Run(config, own_data(), path).resume()
-    for other in (own_data(0.001), None):
+    whole = run(config, task=two_sides(), checkpoint=path)
+    assert Run(config, two_sides(), path).resume()
+    for other in (two_sides(0.001), None):
         with pytest.raises(ResultError, match="run.pt: is the checkpoint of a run on other data "):
             Run(config, other, path)
-    equal(run(config, task=own_data(), checkpoint=path), whole)
+    same(run(config, task=two_sides(), checkpoint=path), whole)
 
 
 def test_what_comes_to_lie_there_on_the_way_stays(tmp_path):
-    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    path, config = tmp_path / "run.pt", BUFF
     started = Run(config, checkpoint=path)
     started.simulation.observers.append(lambda *_: path.write_text("mine"))
     with pytest.raises(ResultError, match="run.pt: is not a checkpoint"):
@@ -269,7 +243,7 @@ def test_what_comes_to_lie_there_on_the_way_stays(tmp_path):
 
 
 def test_a_link_stays_a_link(tmp_path):
-    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    path, config = tmp_path / "run.pt", BUFF
     (tmp_path / "elsewhere").mkdir()
     path.symlink_to(tmp_path / "elsewhere/real.pt")
     interrupt_after(config, path, 10)
@@ -290,18 +264,18 @@ def test_a_file_that_is_being_written_is_nobodys_link(tmp_path, monkeypatch):
 
 
 def test_killed_between_two_names_the_one_before_is_used(tmp_path):
-    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    path, config = tmp_path / "run.pt", BUFF
     interrupt_after(config, path, 10)
     path.unlink()
     (tmp_path / ".run.pt.0123456789abcdef.part").write_bytes(b"half of it")
     (tmp_path / ".run.pt.notes.part").write_bytes(b"somebody else's")
-    equal(run(config, checkpoint=path), run(config, checkpoint=tmp_path / "new.pt"))
+    same(run(config, checkpoint=path), run(config, checkpoint=tmp_path / "new.pt"))
     assert list(tmp_path.iterdir()) == [tmp_path / ".run.pt.notes.part"]
 
 
 def test_loading_executes_nothing(tmp_path):
     """A pickle that would make a file, with the first line and the digest that belong to it."""
-    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    path, config = tmp_path / "run.pt", BUFF
 
     class Bomb:
         def __reduce__(self):

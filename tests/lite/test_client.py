@@ -1,4 +1,4 @@
-"""Local training: against torch.optim, as a cohort and one by one, with any sizes of client."""
+"""Local training: against torch.optim, as a cohort and one by one, with any sizes of client, rates, shards, bandwidth."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.func import vmap
 
+from asyncfl_lite import Config, run, schedule
 from asyncfl_lite.clients.cohorts import ClientData, Cohort, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models import CNN, MLP, fast
@@ -21,22 +22,26 @@ from asyncfl_lite.models.steps import SGD, Rows, descending, with_backward
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import ON_REQUEST, Job, Midway
 from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts
 
 OPTIMISERS = {
-    "sgd": lambda p, lr, wd: torch.optim.SGD(p, lr=lr, weight_decay=wd),
+    "sgd": lambda p, lr, wd, **more: torch.optim.SGD(p, lr=lr, weight_decay=wd, **more),
     "adam": lambda p, lr, wd: torch.optim.Adam(p, lr=lr, weight_decay=wd),
     "adamw": lambda p, lr, wd: torch.optim.AdamW(p, lr=lr, weight_decay=wd),
 }
 
 
-@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [*((name, {}) for name in OPTIMISERS), ("sgd", {"momentum": 0.9}), ("sgd", {"momentum": 0.9, "nesterov": True})],
+)
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_a_row_is_stepped_as_torch_steps_it(name, weight_decay):
-    training = LocalTraining(optimiser=name, lr=0.05, epochs=1, weight_decay=weight_decay)
+def test_a_row_is_stepped_as_torch_steps_it(name, weight_decay, more):
+    training = LocalTraining(optimiser=name, lr=0.05, epochs=1, weight_decay=weight_decay, **more)
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 7, dtype=torch.float64, generator=generator)
     alone = [nn.Parameter(row.clone()) for row in x]
-    theirs = [OPTIMISERS[name]([row], 0.05, weight_decay) for row in alone]
+    theirs = [OPTIMISERS[name]([row], 0.05, weight_decay, **more) for row in alone]
     step = make_optimiser(training, x)
     for number in range(6):
         rows = 3 if number < 4 else 2  # the last client has fewer steps
@@ -377,3 +382,68 @@ def test_steps_along_anything_but_the_gradient_are_rows(extra):
     x, _ = model.flatten()
     works = [cohort.plan(job(client, x)) for client in range(2)]
     assert isinstance(Cohort(model, cohort.data, cohort.training, works).models, Rows)
+
+
+RUN = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 4, "eval_every": 4, "client_lr": 0.05}
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "step"])
+def test_rates_are_those_of_torch_s_schedules(schedule):
+    own, period = LocalTraining(lr=0.4, schedule=schedule, period=3), 3
+    optimiser = torch.optim.SGD([torch.zeros(1)], 0.4)
+    kinds = torch.optim.lr_scheduler
+    theirs = kinds.CosineAnnealingLR(optimiser, period) if schedule == "cosine" else kinds.StepLR(optimiser, period)
+    rates = []
+    for _ in range(period + 1):
+        rates.append(theirs.get_last_lr()[0])
+        optimiser.step()
+        theirs.step()
+    assert [own.lr_at(7, number) for number in range(4)] == pytest.approx(rates)
+    assert own.lr_at(0, 9) == pytest.approx(0.0 if schedule == "cosine" else 4e-4)
+    assert LocalTraining(lr=0.4, lr_decay=0.5, schedule=schedule, period=3).lr_at(2) == pytest.approx(0.1)
+
+
+def test_a_run_with_them_is_the_same_one_by_one():
+    config = Config(**RUN, client_momentum=0.9, client_nesterov=True, client_lr_schedule="cosine", client_lr_period=4)
+    alone, plain = run(config), run(Config(**RUN))
+    assert not torch.equal(plain.x, alone.x)
+    torch.testing.assert_close(run(config.replace(vectorize="off")).x, alone.x, rtol=1e-4, atol=1e-5)
+    assert "client_momentum" not in Config(**RUN).model_dump(exclude_defaults=True)  # no hash has changed
+
+
+def test_fedac_is_told_the_gradients_where_the_delta_no_longer_says_them():
+    options = {**RUN, "algorithm": "fedac", "server_lr": 0.01}
+    ways = [{}, {"client_lr_schedule": "step", "client_lr_period": 1}, {"client_momentum": 0.5}]
+    for way in ways:
+        config = Config(**options, **way)
+        assert config.make_training(config.make_algorithm()).means_gradients == bool(way)
+    assert len({run(Config(**options, **way)).summary["weights_sha256"] for way in ways}) == 3
+
+
+def test_shards_hold_few_classes_and_clients_few_shards():
+    labels = np.random.default_rng(0).permutation(np.arange(600) % 10)
+    parts = PARTITIONS.get("shard")().split(labels, 20, np.random.default_rng(0))
+    assert [len(part) for part in parts] == [30] * 20
+    assert (label_counts(labels, parts, 10) > 0).sum(1).max() <= 2  # 40 shards of 15: none crosses classes of 60
+    assert len(PARTITIONS.get("shard")(shards=10).split(labels, 20, np.random.default_rng(0))[0]) == 30
+
+
+@pytest.mark.parametrize("classes", [1, 3, 10, 12])
+def test_every_client_has_exactly_so_many_classes(classes):
+    labels = np.random.default_rng(0).permutation(np.arange(600) % 10)
+    parts = PARTITIONS.get("pathological")(classes=classes).split(labels, 20, np.random.default_rng(0))
+    counts = label_counts(labels, parts, 10)
+    assert ((counts > 0).sum(1) == min(classes, 10)).all() and counts.sum() == 600
+    for shares in counts.T:
+        assert np.ptp(shares[shares > 0]) <= 1
+    few = PARTITIONS.get("pathological")(classes=1).split(labels, 3, np.random.default_rng(0))
+    assert [len(part) for part in few] == [60] * 3
+
+
+def test_a_job_takes_its_bytes_over_the_bandwidth_and_its_training():
+    law = {"megabytes": 2.0, "download": (16.0, 8.0), "upload": (4.0,), "training": (1.0, 3.0, 0.0)}
+    config = Config(**{**RUN, "concurrency": 6, "buffer_size": 1}, delay="bandwidth", delay_settings=law)
+    updates = schedule(config.replace(rounds=6)).updates
+    first = updates[updates["dispatched_at"] == 0].groupby("client")["arrived_at"].first()
+    expected = [1 + 4 + 1, 2 + 4 + 3, 1 + 4 + 0, 2 + 4 + 1, 1 + 4 + 3, 2 + 4 + 0]
+    assert config.delay_settings.unit == "s" and all(first[client] == expected[client] for client in first.index)

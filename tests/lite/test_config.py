@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 import yaml
 
 from asyncfl_lite import Config, Run, make_algorithm
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.runs.config import GROUPS
+from conftest import line
 
 
 def test_the_papers_defaults_are_filled_in():
@@ -146,6 +145,4 @@ WHEN_RUN = [
 
 @pytest.mark.parametrize(("given", "message"), WHEN_RUN, ids=[message.partition(":")[0] for _, message in WHEN_RUN])
 def test_what_is_seen_when_it_runs_names_the_setting_as_it_is_written(given, message):
-    with pytest.raises(AsyncFLError, match="^" + re.escape(message)) as caught:
-        Run(Config(**given))
-    assert "\n" not in str(caught.value)
+    assert line(lambda: Run(Config(**given))).startswith(message)

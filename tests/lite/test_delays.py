@@ -14,6 +14,7 @@ from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw, size_rank
+from conftest import line
 
 REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}, "bandwidth": {"megabytes": 1}}
 FEDECHO = ["fedecho_large", "fedecho_mild"]
@@ -255,11 +256,8 @@ def test_a_trace_draws_each_row_of_its_client_equally(tmp_path):
 )
 def test_a_bad_trace_is_one_line_that_names_the_file_and_the_place(tmp_path, rows, message):
     path = write(tmp_path, "client,seconds\n" + rows)
-    with pytest.raises(DataError) as error:
-        prepared("trace", np.ones(2), path=path)
-    assert str(error.value).startswith(str(path))
-    assert str(error.value).endswith(message)
-    assert "\n" not in str(error.value)
+    told = line(lambda: prepared("trace", np.ones(2), path=path), DataError)
+    assert told.startswith(str(path)) and told.endswith(message)
 
 
 def test_streams_are_separate():

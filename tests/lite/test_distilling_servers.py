@@ -118,12 +118,7 @@ def test_fedadt_distils_a_client_s_model_by_its_own_statistics_from_the_server_s
     torch.testing.assert_close(method.buffers, (1 - weight) * SERVERS + weight * CLIENTS, **exactly)
 
 
-MAKES = {
-    "freeze_rounds": 0,
-    "nz": 2,
-    "ngf": 2,
-    "k_synth": 1,
-}
+MAKES = {"freeze_rounds": 0, "nz": 2, "ngf": 2, "k_synth": 1}
 
 
 @pytest.fixture(autouse=True)

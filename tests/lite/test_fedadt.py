@@ -31,11 +31,7 @@ def test_worked_loss_and_gradient():
 
 
 @pytest.mark.parametrize(
-    ("options", "kl"),
-    [
-        ({"temperature": 3.0}, 0.1220712424),
-        ({"temperature": 1.0}, 0.9129828978),
-    ],
+    ("options", "kl"), [({"temperature": 3.0}, 0.1220712424), ({"temperature": 1.0}, 0.9129828978)]
 )
 def test_worked_divergences(options, kl):
     assert labelled_distillation_loss(STUDENT, TEACHER, LABEL, 1.0, **options).item() == pytest.approx(kl, rel=1e-7)
@@ -46,17 +42,6 @@ def test_worked_divergences(options, kl):
 def test_weight_grows_to_its_maximum_and_stays():
     method = make_algorithm("fedadt")
     assert [method.kl_weight(t) for t in (0, 500, 1000, 9000)] == pytest.approx([0.2, 0.4, 0.6, 0.6])
-
-
-def test_worked_path_without_distillation():
-    """Models (2, 2), (0, 4), (2, 0) of staleness 0, 1, 3: the first replaces the global model."""
-    method = started("fedadt", tau_kd=3)
-    path = [(2, 2), (0.5857864376, 3.4142135624), (1.2928932188, 1.7071067812)]
-    for (model, stale), x in zip((((2, 2), 0), ((0, 4), 1), ((2, 0), 3)), path, strict=True):
-        if stale == 3:
-            method.version = 3
-        method.receive(update(model, method.version - stale, start=vector(0, 0)))
-        torch.testing.assert_close(method.x, vector(*x), **exactly)
 
 
 def distilling(**settings):
@@ -115,13 +100,6 @@ def test_without_distillation_it_is_fedasync_bit_for_bit(off, monkeypatch):
     assert ours.summary["weights_sha256"] == theirs.summary["weights_sha256"]
     on, _ = final()
     assert on.summary["weights_sha256"] != ours.summary["weights_sha256"]
-
-
-@pytest.mark.parametrize("switch", [{"tau_kd": 4}, {"alpha_versions": 5}, {"kd_lr": 0.01}, {"kd_fraction": 0.02}, {"kd_batch_size": 2}])  # fmt: skip
-def test_every_switch_switches(switch):
-    base, _ = final()
-    other, _ = final(**switch)
-    assert base.summary["weights_sha256"] != other.summary["weights_sha256"]
 
 
 def test_no_client_has_a_sample_of_the_servers():

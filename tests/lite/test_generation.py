@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from decimal import Decimal
 from pathlib import Path
 
@@ -30,9 +29,9 @@ from asyncfl_lite.tasks.generation.maths import (
     tokens_of,
 )
 from asyncfl_lite.tasks.text.base import IGNORED
+from conftest import SHARED, needs
 
 RNG = np.random.default_rng
-SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()
 SMALL = {"task": "modmath", "task_settings": {"samples": 200, "test_samples": 40, "scored": 20}, "model": "causal_lm",
          "model_settings": {"width": 16}, "clients": 5, "concurrency": 3, "buffer_size": 2, "rounds": 2,
          "client_optimizer": "adamw", "client_lr": 1e-3}  # fmt: skip
@@ -241,15 +240,7 @@ def gsm8k(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """Keep the tokenisers that are made away from the user's cache."""
-
-    monkeypatch.setenv("ASYNCFL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("ASYNCFL_DATA", raising=False)
-
-
-def test_gsm8k(tmp_path, cache):
+def test_gsm8k(tmp_path):
     gsm8k(tmp_path)
     task = GSM8K(folder=str(tmp_path), length=48, held_out=4, vocabulary=200).load()
     assert task.inputs.shape == (12, 48) and task.test_inputs.shape == (8, 48)
@@ -271,7 +262,7 @@ def test_gsm8k(tmp_path, cache):
 
 
 @pytest.mark.parametrize("lines", [False, True])
-def test_mathinstruct(tmp_path, cache, lines):
+def test_mathinstruct(tmp_path, lines):
     gsm8k(tmp_path)
     rows = [
         {"source": f"data/CoT/{source}.json", "instruction": f"What is {number} plus 1?", "output": f"It is {number + 1}"}
@@ -297,8 +288,8 @@ def test_mathinstruct(tmp_path, cache, lines):
     assert result.summary["client_updates"] == 1 and 0 <= result.summary["final_accuracy"] <= 1
 
 
-@pytest.mark.skipif(not (SHARED / "gsm8k").is_dir(), reason="needs GSM8K beside the repository")
-def test_the_published_gsm8k(cache):
+@needs("gsm8k")
+def test_the_published_gsm8k():
     train, test = (read_gsm8k(str(SHARED), part, download=False) for part in ("train", "test"))
     assert (len(train), len(test)) == (7473, 1319)
     assert all(
@@ -360,7 +351,7 @@ def checkpoint(folder: Path) -> str:
     return str(folder)
 
 
-def test_a_checkpoint_with_its_own_tokens(tmp_path, cache):
+def test_a_checkpoint_with_its_own_tokens(tmp_path):
     """Table of embeddings rounded up, as Qwen2.5's is; questions put as its chat template has it."""
     gsm8k(tmp_path)
     place = checkpoint(tmp_path / "model")

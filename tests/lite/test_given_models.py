@@ -11,10 +11,10 @@ from torch import nn
 
 from asyncfl_lite import Config, Run, Task, load_result, results_table, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.models.given import GivenModel
 from asyncfl_lite.testing import check_model
+from conftest import line
 
 SMALL = {"partition": "iid", "clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 1, "client_lr": 0.05,
          "local_steps": 1, "batch_size": 5, "initial": "random"}  # fmt: skip
@@ -111,14 +111,6 @@ DIGITS = Config(**{**SMALL, "rounds": 2, "checkpoint_every": 1})
 
 def net() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-
-
-def line(call) -> str:
-    """The one line of the error that a call ends with."""
-    with pytest.raises(ConfigError) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_a_module_gives_every_seed_its_weights_and_a_function_gives_each_its_own(tmp_path):

@@ -149,12 +149,7 @@ def side_by_side(activation: str, batch: int, widths: tuple[int, int, int], coun
         adam = Optimiser("adam", 0.01)
         return [
             Descent(
-                model,
-                x[row],
-                Minibatches(inputs[row], indices, sizes),
-                mean_cross_entropy,
-                adam,
-                tables=(labels[row],),
+                model, x[row], Minibatches(inputs[row], indices, sizes), mean_cross_entropy, adam, tables=(labels[row],)
             )
             for row in rows
         ]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from pathlib import Path
 
 import pytest
 import torch
+from test_fedrevive import BUSY
+from test_fedrevive import SMALL as REVIVED
 
-from asyncfl_lite import Config
+from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.algorithms.table import Stored, claimed, method_table
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.simulation import Simulation
 
-FEW = {
-    "fedecho": {"distill_samples": 40, "distill_q": 1},
-    "fedfa": {"queue_length": 4},
-}
+FEW = {"fedecho": {"distill_samples": 40, "distill_q": 1}, "fedfa": {"queue_length": 4}}
 """Settings with which a few versions show the most that a method stores, quickly."""
 
 
@@ -98,24 +98,38 @@ def test_the_plain_scripts_that_benchmarks_measure_against_run(name, monkeypatch
     scripts[name](Config(task="digits", algorithm=name, clients=6, concurrency=3, rounds=2, eval_every=2))()
 
 
-SWITCHES = {
-    "fedbuff": {"staleness_weight": "none", "buffer_weight": "uniform", "server_lr_decay": 1, "delay_adaptive": False,
-                "da_rule": "ratio", "tau_c": 1},
-    "fadas": {"delay_adaptive": False, "da_rule": "min_inv"},
-    "fedac": {"correction": "per_step"},
-    "fedavgm": {"fedavgm_beta": 0.9},
-    "fedecho": {"teacher_avg": "logits", "distill_opt": "adam", "distill_unit": "epochs", "distill_q": 5},
-    "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated"},
-    "kuiper": {"kuiper_norm": "renorm", "t0": None, "acc": "received"},
-    "fedadt": {"tau_kd": 1},
+SHORT = {"clients": 8, "concurrency": 4, "local_steps": 4, "eval_every": 50, "client_lr": 0.1}
+SWITCHES = {  # a run, and changes of its method's options each of which changes its end
+    "fedecho": (SHORT | {"buffer_size": 2, "rounds": 3, "seed": 3, "client_lr": 0.05, "settings": {"distill_samples": 60}}, [
+        {"teacher_avg": "probs"}, {"distill_opt": "sgd", "distill_lr": 0.05}, {"distill_unit": "steps"}, {"clip": 1e-3},
+        {"distill_set": "natural"}, {"distill_set": "synthetic"}, {"distill_samples": 100}, {"distill_batch_size": 7},
+        {"alpha_min": 1.0, "alpha_max": 1.0}]),
+    "fedprox": (SHORT | {"rounds": 3}, [{"mu": 0.0}]),
+    "fedadt": (SHORT | {"horizon": 8.0}, [
+        {"tau_kd": 4}, {"alpha_versions": 5}, {"kd_lr": 0.01}, {"kd_fraction": 0.02}, {"kd_batch_size": 2}]),
+    "kuiper": (SHORT | {"concurrency": 8, "buffer_size": 4, "rounds": 6}, [
+        {"acc": "post_eval"}, {"acc": "last_epoch"}, {"kuiper_norm": "literal"}, {"kuiper_norm": "delta"}, {"t0": 2}]),
+    "fedrevive": (REVIVED | {"settings": BUSY}, [
+        {"beta_family": "cosine", "s_max": 4.0}, *({"beta_family": name} for name in ("exponential", "linear", "stepwise", "constant")),
+        {"num_teachers": 2}, {"k_kd": 2}, {"kd_batch_size": 9}, {"proxy": "true"}, {"t_probe": 2.0}, {"k_synth": 4},
+        {"generator_lr": 0.1}, {"latent_lr": 0.5}, {"nz": 9}, {"ngf": 3}, {"alpha_feat": 0.0},
+        {"freeze_rounds": 4}, {"synthesis_only_rounds": 5}, {"adversarial_from": 4}, {"adversarial_from": 1}]),
 }  # fmt: skip
-"""Every switch with its default."""
 
 
-@pytest.mark.parametrize("name", SWITCHES)
-def test_every_switch_has_its_name_and_default(name):
-    settings = ALGORITHMS.get(name).Settings()
-    assert {key: getattr(settings, key) for key in SWITCHES[name]} == SWITCHES[name]
+@functools.cache
+def unswitched(name: str) -> str:
+    return run(Config(algorithm=name, **SWITCHES[name][0])).summary["weights_sha256"]
+
+
+@pytest.mark.usefixtures("quick_syntheses")
+@pytest.mark.parametrize(
+    ("name", "switch"), [(name, one) for name, (_, ones) in SWITCHES.items() for one in ones], ids=str
+)
+def test_every_switch_switches(name, switch):
+    base = SWITCHES[name][0]
+    config = Config(algorithm=name, **base | {"settings": base.get("settings", {}) | switch})
+    assert run(config).summary["weights_sha256"] != unswitched(name)
 
 
 def test_global_switches_and_redispatch():

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.simulator import oort as constants
 from asyncfl_lite.simulator.oort import (
@@ -303,12 +302,3 @@ def test_uniform_choice_is_left_alone():
     assert weights(selection="oort") != before
     assert weights(selection="uniform") == before
     assert np.array_equal(np.random.get_state()[1], state) and torch.equal(torch.random.get_rng_state(), torch_state)
-
-
-@pytest.mark.parametrize("scheduling", ["before_agg", "after_agg", "burst", "refill"])
-def test_it_needs_rounds(scheduling):
-    with pytest.raises(
-        ConfigError, match="^selection: 'oort' chooses a round at a time, so scheduling must be"
-    ) as error:
-        Config(**SMALL, buffer_size=2, selection="oort", scheduling=scheduling)
-    assert "\n" not in str(error.value)

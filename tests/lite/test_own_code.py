@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from own import SMALL, X, Y, points
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import prune
 
 from asyncfl_lite import Config, Run, Task, load_result, run, run_many
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
-from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.models.base import INITIALISERS, Initialiser
 from asyncfl_lite.runs.assembly import load_task, schedule, task_of
 from asyncfl_lite.runs.store import checksum
@@ -25,34 +25,10 @@ from asyncfl_lite.simulator.scheduling import SELECTIONS, Selection
 from asyncfl_lite.tasks import TASKS, TaskSource
 from asyncfl_lite.tasks.partitions import PARTITIONS, Partition
 
-SMALL = {"clients": 6, "concurrency": 4, "buffer_size": 2, "rounds": 2, "eval_every": 2, "client_lr": 0.1,
-         "partition": "iid", "batch_size": 4}  # fmt: skip
 MLP = Config(**SMALL, model="mlp", model_settings={"hidden": (6,)})
 DIGITS = Config(
     **{**SMALL, "task": "digits", "model_settings": {"hidden": (4,)}, "local_steps": 1, "local_epochs": None}
 )
-X = torch.randn(72, 8, generator=torch.Generator().manual_seed(0))
-Y = X[:, :3].argmax(1)
-
-
-def points(kind: type[Task] = Task, **more) -> Task:
-    """Points in eight dimensions, three classes, also for the server without labels."""
-    return kind.from_tensors(X[:60], Y[:60], X[60:], Y[60:], unlabelled=X[:20], **more)
-
-
-def registers(monkeypatch):
-    """A function that registers a model under the name ``own`` and returns a configuration of it."""
-
-    def register(make, **settings) -> Config:
-        monkeypatch.setitem(MODELS._entries, "own", type("Own", (ModelSpec,), {"build": lambda *_: make()}))
-        return Config(model="own", **{**SMALL, **settings})
-
-    return register
-
-
-@pytest.fixture
-def own(monkeypatch):
-    return registers(monkeypatch)
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -198,52 +174,6 @@ def test_layers_whose_weights_are_computed_are_trained_saved_and_read(own, name,
     torch.testing.assert_close(model[1].weight, shown)  # it is the trained one before the first call, too
     torch.testing.assert_close(saved(X[:4]), outputs)
     assert not torch.equal(shown, begun.loaded(*begun.flatten())[1].weight)
-
-
-def keeps_a_generator() -> nn.Module:
-    net = Net(lambda x, _: x)
-    net.lines = (line for line in "abc")
-    return net
-
-
-def hooks_a_parameter() -> nn.Module:
-    net = Net(lambda x, _: x)
-    net.rest[1].weight.register_hook(lambda gradient: 0 * gradient)
-    return net
-
-
-def draws_in_build(draw) -> nn.Module:
-    net = Net(lambda x, _: x)
-    with torch.no_grad():
-        net.rest[1].weight.mul_(draw())
-    return net
-
-
-class Seen(nn.Linear):
-    """Counts in training, and uses the count when it is tested."""
-
-    count = 0
-
-    def forward(self, inputs):
-        self.count += self.training
-        return super().forward(inputs) * (1 if self.training else 1 + self.count)
-
-
-MISTAKES = {
-    "what cannot be copied": (keeps_a_generator, r"'own' cannot be copied \(TypeError: .*generator"),
-    "a hook on a parameter": (hooks_a_parameter, "has a hook on its parameter rest.1.weight, which no client would"),
-    "numpy in build": (lambda: draws_in_build(np.random.rand), r"build\(\) of 'own' draws from .*\(numpy.random\)"),
-    "random in build": (lambda: draws_in_build(random.random), r"build\(\) of 'own' draws from .*\(random\)"),
-    "a count for tests": (lambda: Seen(8, 3), "it keeps count of its calls"),
-}
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_model_with_a_mistake_is_one_line(own, name):
-    make, words = MISTAKES[name]
-    with pytest.raises(ConfigError, match=f"^model: .*{words}") as raised:
-        Run(own(make), points())
-    assert "\n" not in str(raised.value)
 
 
 # --- data, losses, scores, callbacks ----------------------------------------------------------------------------------

@@ -1,33 +1,31 @@
-"""One's own data: data sets as they come, clients with theirs, and a line where something does not fit."""
+"""One's own data: data sets as they come, clients with theirs, runs on them, and a line where something does not fit."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
+import signal
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from own import two_sides
 from scipy.sparse import csr_matrix
 
-from asyncfl_lite import Config, Task, run, schedule
-from asyncfl_lite.base.errors import ConfigError, DataError, SimulationError
+from asyncfl_lite import Config, Run, Task, load_result, run, run_many, schedule
+from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, SimulationError
+from asyncfl_lite.cli import main
 from asyncfl_lite.runs.assembly import deal_out
 from asyncfl_lite.simulator.delays import DELAYS, DelayLaw
 from asyncfl_lite.tasks.partitions import Partition
+from conftest import line
 
 SMALL = {"model": "mlp", "model_settings": {"hidden": (4,)}, "partition": "iid", "clients": 4, "concurrency": 2,
          "buffer_size": 2, "rounds": 2, "local_steps": 1, "local_epochs": None, "batch_size": 4}  # fmt: skip
 RNG = np.random.default_rng
-
-
-def line(call, kind=DataError) -> str:
-    """The one line of the error that a call ends with."""
-    with pytest.raises(kind) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # --- Hugging Face's data sets --------------------------------------------------------------------
@@ -84,33 +82,21 @@ def test_tokens_of_hugging_face(hugging, format):
 
 
 def test_what_hugging_face_has_and_cannot_be_taken_is_one_line(hugging):
-    make = hugging.Dataset.from_dict
-    texts = make({"text": ["some words", "more"], "ids": [[1, 2], [3]], "label": [0, 1]})
-    assert "column 'text' holds words, got 'some words'; turn them into token ids first, such as data.map(" in line(
-        lambda: Task.from_dataset(texts, texts, inputs="text")
-    )
-    assert "column 'ids' holds 1 to 2 values a row; pad them to one length" in line(
-        lambda: Task.from_dataset(texts, texts, inputs="ids")
-    )
-    assert line(lambda: Task.from_dataset(texts, texts)).startswith(
-        "inputs: must name one or several of the columns text, ids, such as inputs='image'"
-    )
-    assert "inputs: must be one or several of the columns text, ids, label, got 'txt'" in line(
-        lambda: Task.from_dataset(texts, texts, inputs="txt")
-    )
-    assert "labels: must name one of the columns text, ids, label, got 'y'" in line(
-        lambda: Task.from_dataset(texts, texts, inputs="ids", labels="y")
-    )
+    texts = hugging.Dataset.from_dict({"text": ["some words", "more"], "ids": [[1, 2], [3]], "label": [0, 1]})
     both = hugging.DatasetDict(train=texts, test=texts)
-    for named in ({"inputs": "ids"}, {}):
-        assert line(lambda named=named: Task.from_dataset(both, both, **named)) == (
-            "dataset: must be one data set, got 'train', 'test'; write data['train']"
-        )
     hidden = pictures(hugging).cast_column("label", hugging.Value("int64")).map(lambda row: {"label": -1})
     hidden = hidden.cast_column("label", hugging.ClassLabel(names=["cat", "dog", "elk"]))
-    assert "labels: must be 0 to 2 as its features say, got -1 (no label)" in line(
-        lambda: Task.from_dataset(hidden, hidden)
-    )
+    one = "dataset: must be one data set, got 'train', 'test'; write data['train']"
+    for data, named, words in [
+        (texts, {"inputs": "text"}, "column 'text' holds words, got 'some words'; turn them into token ids first, such as data.map("),
+        (texts, {"inputs": "ids"}, "column 'ids' holds 1 to 2 values a row; pad them to one length"),
+        (texts, {}, "inputs: must name one or several of the columns text, ids, such as inputs='image'"),
+        (texts, {"inputs": "txt"}, "inputs: must be one or several of the columns text, ids, label, got 'txt'"),
+        (texts, {"inputs": "ids", "labels": "y"}, "labels: must name one of the columns text, ids, label, got 'y'"),
+        (both, {"inputs": "ids"}, one), (both, {}, one),
+        (hidden, {}, "labels: must be 0 to 2 as its features say, got -1 (no label)"),
+    ]:  # fmt: skip
+        assert words in line(lambda data=data, named=named: Task.from_dataset(data, data, **named), DataError)
 
 
 # --- tables and words ----------------------------------------------------------------------------
@@ -143,62 +129,41 @@ def test_labels_that_are_words_are_numbered_together():
     )
 
 
-@pytest.mark.parametrize(
-    ("owners", "words"),
-    [
-        ([1.0, float("nan")] * 3, "owners: lacks 3 of 6, such as that of sample 1"),
-        (["a", float("nan")] * 3, "owners: lacks 3 of 6"),
-        (np.array(["a", None] * 3, dtype=object), "owners: lacks 3 of 6"),
-        (["a", 1] * 3, "owners: must be all words or all numbers, got 1 beside 'a'"),
-        ([np.inf] * 6, "owners: must be finite numbers or words, one for each sample, got float64"),
-        (np.arange(6).astype("datetime64[D]"), "one for each sample, got datetime64[D]"),
-        (3, "owners: must be a tensor or an array of numbers ('int' object is not iterable)"),
-        (range(5), "owners: one for each of the 6 samples is needed, got shape (5,)"),
-    ],
-)
-def test_an_owner_that_is_missing_is_one_line(owners, words):
-    assert words in line(lambda: Task.from_tensors(X, Y, X, Y, owners=owners))
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: Task.from_tensors(X.to_sparse(), Y, X, Y), "inputs: must be a dense tensor, got a sparse_coo one"),
-        (lambda: Task.from_tensors(X, Y.to_sparse(), X, Y), "labels: must be a dense tensor, got a sparse_coo one"),
-        (lambda: Task.from_tensors(csr_matrix(X[:, 0, 0]), Y, X, Y), "got a csr_matrix; call its .toarray() first"),
-        (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=X.to_sparse()), "unlabelled: must be a dense tensor"),
-        (lambda: Task.from_tensors(X, Y, X, Y, owners=Y.to_sparse()), "owners: must be a dense tensor"),
-        (lambda: Task.from_clients({"far": (X.to_sparse(), Y, X, Y)}), "client 'far', inputs: must be a dense tensor"),
-    ],
-)
-def test_sparse_data_say_how_they_become_dense(make, words):
-    assert words in line(make)
-
-
 GAP = torch.tensor([0, 1, 0, 1, 0, 1_000_000])
+WRONG = [  # (inputs, labels, test inputs, test labels, and more), and what is said
+    ((X, Y, X, Y, {"owners": [1.0, float("nan")] * 3}), "owners: lacks 3 of 6, such as that of sample 1"),
+    ((X, Y, X, Y, {"owners": ["a", float("nan")] * 3}), "owners: lacks 3 of 6"),
+    ((X, Y, X, Y, {"owners": np.array(["a", None] * 3, dtype=object)}), "owners: lacks 3 of 6"),
+    ((X, Y, X, Y, {"owners": ["a", 1] * 3}), "owners: must be all words or all numbers, got 1 beside 'a'"),
+    ((X, Y, X, Y, {"owners": [np.inf] * 6}), "owners: must be finite numbers or words, one for each sample, got float64"),
+    ((X, Y, X, Y, {"owners": np.arange(6).astype("datetime64[D]")}), "one for each sample, got datetime64[D]"),
+    ((X, Y, X, Y, {"owners": 3}), "owners: must be a tensor or an array of numbers ('int' object is not iterable)"),
+    ((X, Y, X, Y, {"owners": range(5)}), "owners: one for each of the 6 samples is needed, got shape (5,)"),
+    ((X.to_sparse(), Y, X, Y), "inputs: must be a dense tensor, got a sparse_coo one"),
+    ((X, Y.to_sparse(), X, Y), "labels: must be a dense tensor, got a sparse_coo one"),
+    ((csr_matrix(X[:, 0, 0]), Y, X, Y), "got a csr_matrix; call its .toarray() first"),
+    ((X, Y, X, Y, {"unlabelled": X.to_sparse()}), "unlabelled: must be a dense tensor"),
+    ((X, Y, X, Y, {"owners": Y.to_sparse()}), "owners: must be a dense tensor"),
+    ((X, GAP, X, Y), "labels: 999997 of the classes 0 to 1000000 do not occur; say that they are classes, num_classes"),
+    ((X, GAP, X, Y), "or number them: np.unique(labels, return_inverse=True)[1]"),
+    ((X, Y, X, Y, {"num_classes": 2}), "labels: must be 0 to 1 with 2 classes, got 2"),
+    ((X, Y, X, Y, {"num_classes": 0}), "num_classes: must be a whole number of at least 1, got 0"),
+    ((X, Y, X, Y, {"num_classes": 4, "class_names": "abc"}), "class_names: must be 4, one for each of num_classes"),
+    ((X.long(), Y, X.long(), Y, {"vocabulary": 0}), "vocabulary: must be at least 1, as token 0 occurs, got 0"),
+    ((X, Y, X, Y, {"augment": lambda inputs: inputs}), "augment: must take (inputs, generator), a batch (2, 1, 4, 4)"),
+    ((X, Y, X, Y, {"augment": lambda inputs, generator: inputs[:, :, 1:]}), "augment: must return inputs as it was"),
+    ((X, Y, X, Y, {"augment": 3}), "augment: must take (inputs, generator)"),
+    (((255 * X).byte(), Y, X, Y), "inputs: must be real numbers, or int64 token ids, got torch.uint8 of shape "
+        "(6, 1, 4, 4); write torch.as_tensor(inputs) / 255"),
+    ((torch.ones(6, 5, 5, 3).byte(), Y, X, Y), "write torch.as_tensor(inputs).permute(0, 3, 1, 2) / 255"),
+    ((torch.rand(6, 5, 5, 3), Y, X, Y), "inputs: images must be (n, channels, height, width), got shape (6, 5, 5, 3); "
+        "write torch.as_tensor(inputs).permute(0, 3, 1, 2)"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ((X, GAP, X, Y), "labels: 999997 of the classes 0 to 1000000 do not occur; say that they are classes, num_classes"),
-        ((X, GAP, X, Y), "or number them: np.unique(labels, return_inverse=True)[1]"),
-        ((X, Y, X, Y, {"num_classes": 2}), "labels: must be 0 to 1 with 2 classes, got 2"),
-        ((X, Y, X, Y, {"num_classes": 0}), "num_classes: must be a whole number of at least 1, got 0"),
-        ((X, Y, X, Y, {"num_classes": 4, "class_names": "abc"}), "class_names: must be 4, one for each of num_classes"),
-        ((X.long(), Y, X.long(), Y, {"vocabulary": 0}), "vocabulary: must be at least 1, as token 0 occurs, got 0"),
-        ((X, Y, X, Y, {"augment": lambda inputs: inputs}), "augment: must take (inputs, generator), a batch (2, 1, 4, 4)"),
-        ((X, Y, X, Y, {"augment": lambda inputs, generator: inputs[:, :, 1:]}), "augment: must return inputs as it was"),
-        ((X, Y, X, Y, {"augment": 3}), "augment: must take (inputs, generator)"),
-        (((255 * X).byte(), Y, X, Y), "inputs: must be real numbers, or int64 token ids, got torch.uint8 of shape "
-            "(6, 1, 4, 4); write torch.as_tensor(inputs) / 255"),
-        ((torch.ones(6, 5, 5, 3).byte(), Y, X, Y), "write torch.as_tensor(inputs).permute(0, 3, 1, 2) / 255"),
-        ((torch.rand(6, 5, 5, 3), Y, X, Y), "inputs: images must be (n, channels, height, width), got shape (6, 5, 5, 3); "
-            "write torch.as_tensor(inputs).permute(0, 3, 1, 2)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "words"), WRONG)
 def test_what_does_not_fit_says_what_to_write(given, words):
-    assert words in line(lambda: Task.from_tensors(*given[:4], **(given[4] if len(given) > 4 else {})))
+    assert words in line(lambda: Task.from_tensors(*given[:4], **(given[4] if len(given) > 4 else {})), DataError)
 
 
 def test_names_and_augmentation_reach_the_run():
@@ -269,14 +234,11 @@ def test_accuracy_by_client_is_that_of_the_final_model_on_its_samples(tmp_path):
     [
         ([], None, "clients: must be the data of at least one client, got none"),
         ([client(3, 0), client(3, 1)], None, "test: nothing to test on; give test=(inputs, labels)"),
-        (
-            [client(3, 0), (X, Y, X)],
-            client(3, 0),
-            "client '1': must be (inputs, labels) or (inputs, labels, test_inputs",
-        ),
+        ([client(3, 0), (X, Y, X)], client(3, 0), "client '1': must be (inputs, labels) or (inputs, labels, test_inputs"),
         ([client(3, 0)], (X, Y, X), "test: must be (inputs, labels), got 3 parts"),
+        ({"far": (X.to_sparse(), Y, X, Y)}, None, "client 'far', inputs: must be a dense tensor"),
     ],
-)
+)  # fmt: skip
 def test_clients_whose_data_do_not_fit_are_named(clients, test, words):
     assert words in line(lambda: Task.from_clients(clients, test))
 
@@ -397,3 +359,80 @@ def test_a_class_that_is_only_tested_is_said_in_one_line():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Task.from_tensors(x, y, x[:2], y[:1].repeat(2))  # a class that is only trained says nothing wrong
+
+
+RUN = Config(model="mlp", partition="iid", clients=6, concurrency=3, buffer_size=2, rounds=4, eval_every=2)
+SEEDS = [RUN, RUN.with_seed(1), RUN.with_seed(2)]
+WORDS = r"^task: this is the configuration of a run on your own data \('mine'\), which it does not contain; pass the data too"
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return run(RUN, task=two_sides()).save(tmp_path / "saved")
+
+
+def test_the_configuration_of_such_a_run_wants_the_data_again(saved, monkeypatch):
+    """It names digits, which nobody asked for."""
+    result = run(RUN, task=two_sides())
+    marked = load_result(saved).config
+    for config in (
+        result.config,
+        marked,
+        marked.with_seed(3),
+        copy.deepcopy(marked),
+        pickle.loads(pickle.dumps(marked)),
+    ):
+        for call in (run, schedule, lambda config: run_many([config])):
+            with pytest.raises(ConfigError, match=WORDS):
+                call(config)
+    assert marked == RUN and marked.hash == RUN.hash and hash(marked) == hash(RUN)  # it is no other setting
+    assert RUN.own_task is None and run(RUN).config.own_task is None  # nor has the user's own been touched
+    assert run(marked, task=two_sides()).summary == result.summary
+    assert len(schedule(marked, task=two_sides()).updates) == len(result.updates)
+
+
+def test_the_command_line_does_not_train_it_on_digits_either(saved, capsys):
+    assert main(["run", "--config", str(saved)]) == 2
+    told = capsys.readouterr().err
+    assert (
+        told.count("\n") == 1
+        and f"config: {saved}/result.json belongs to a run on your own data ('mine'), which the file does not contain"
+        in told
+    )
+    assert main(["run", "--config", str(saved), "--task", "digits", "--rounds", "1"]) == 0
+
+
+def test_a_sweep_in_folders_is_read_where_it_is_finished(tmp_path, monkeypatch):
+    folders = [tmp_path / str(config.seed) for config in SEEDS]
+    first = run_many(SEEDS, task=two_sides(), folders=folders)
+    assert [load_result(folder).own_task for folder in folders] == ["mine"] * 3
+    assert [one.summary for one in first] == [run(config, task=two_sides()).summary for config in SEEDS]
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "train", None)
+        again = run_many(SEEDS, task=two_sides(), folders=folders)
+        assert [one.summary for one in again] == [one.summary for one in first]
+        for other, words in ((two_sides(0.01), "own data changed since"), (None, r"a run on other data \(mine\)")):
+            with pytest.raises(ResultError, match=words):
+                run_many(SEEDS, task=other, folders=folders)
+    run_many(SEEDS, task=two_sides(0.01), folders=folders, force=True)
+    assert load_result(folders[0]).summary != first[0].summary
+
+
+def test_a_sweep_that_was_interrupted_goes_on(tmp_path, monkeypatch, hears_ctrl_c):
+    folders = [tmp_path / str(config.seed) for config in SEEDS]
+    wanted, evaluate = run_many(SEEDS, task=two_sides()), Run.evaluate
+
+    def interrupted(run):
+        if run.algorithm.version == 2 and run.config.seed == 1:
+            signal.raise_signal(signal.SIGINT)
+        return evaluate(run)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Run, "evaluate", interrupted)
+        run_many(SEEDS, task=two_sides(), folders=folders)
+    places = [folder / "checkpoint.pt" for folder in folders]
+    begun = [Run(config, two_sides(), place) for config, place in zip(SEEDS, places, strict=True)]
+    assert all(run.resume() and run.simulation.arrivals for run in begun)
+    found = run_many(SEEDS, task=two_sides(), folders=folders)
+    assert [one.summary for one in found] == [one.summary for one in wanted]
+    assert not list(tmp_path.rglob("*.pt"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -11,11 +12,13 @@ import torch
 from PIL import Image
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
+import conftest
 from asyncfl_lite import Task
 from asyncfl_lite.base.errors import DataError
 
 X = np.random.default_rng(0).random((12, 4), dtype=np.float32)
 Y = np.arange(12) % 3
+line = functools.partial(conftest.line, kind=DataError)
 DOORS = {
     "arrays": lambda x, y: Task.from_tensors(x, y, x, y),
     "pairs": lambda x, y: Task.from_dataset(list(zip(x, y, strict=True)), list(zip(x, y, strict=True))),
@@ -23,14 +26,6 @@ DOORS = {
     "table": lambda x, y: Task.from_dataset(*[pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "label": y})] * 2),
     "clients": lambda x, y: Task.from_clients({"north": (x, y)}, (x, y)),
 }
-
-
-def line(make) -> str:
-    """The one line of the error that ``make`` ends with."""
-    with pytest.raises(DataError) as caught:
-        make()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # --- labels: one rule for all doors --------------------------------------------------------------
@@ -121,55 +116,26 @@ def test_columns_are_taken_by_name(make):
     assert task.inputs[0].tolist() == pytest.approx([X[0, 0], X[0, 1] + 5])
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: Task.from_dataset(TABLE, TABLE.rename(columns={"b": "c"})),
-            "test_dataset: must have the columns of the training set, a, b, label, but lacks 'b' and has 'c'"),
-        (lambda: Task.from_dataset(TABLE, TABLE.assign(c=1.0)), "label, but has 'c'"),
-        (lambda: Task.from_dataset(TABLE, TABLE.rename(columns={"label": "target"})), "lacks 'label' and has 'target'"),
-        (lambda: Task.from_dataset(ROWS, TABLE.rename(columns={"b": "c"}), inputs=["a", "b"]), "but lacks 'b'"),
-        (lambda: Task.from_dataset(TABLE, [(X[0, :2], 1)]), "but lacks 'a'; give all as tables, or all as arrays"),
-        (lambda: Task.from_dataset([(X[0, :2], 0)] * 3, TABLE), "the training set, none, but has 'a'"),
-        (lambda: Task.from_dataset(*[TABLE.set_axis(["a", "a", "label"], axis=1)] * 2), "several columns are named 'a'"),
-        (lambda: Task.from_dataset(TABLE, TABLE, inputs=["a", "label"]), "must not name the column of labels, 'label'"),
-        (lambda: Task.from_tensors(INPUTS, Y, OTHER, Y), "test_inputs: must have the columns of the training set"),
-        (lambda: Task.from_tensors(INPUTS, Y, INPUTS.to_numpy(), Y), "test_inputs: must have the columns"),
-        (lambda: Task.from_tensors(INPUTS, Y, INPUTS, Y, unlabelled=OTHER), "unlabelled: must have the columns"),
-        (lambda: Task.from_clients({"n": (INPUTS, Y), "s": (OTHER, Y)}, (INPUTS, Y)), "client 's', inputs: must have the"),
-        (lambda: Task.from_clients({"n": (INPUTS, Y, OTHER, Y)}), "client 'n', test_inputs: must have the columns"),
-        (lambda: Task.from_tensors(INPUTS[::-1], TABLE["label"], INPUTS, Y), "labels: must have rows in the order of inputs"),
-    ],
-)  # fmt: skip
-def test_columns_and_rows_that_differ_are_one_line(make, words):
-    assert words in line(make)
-
-
 # --- names of classes ----------------------------------------------------------------------------
 
 
-class Animals(Dataset):
-    """Numbers with names of classes, as torchvision's data sets have."""
+class Wrapped(Dataset):
+    """Numbers without names of classes."""
 
     def __init__(self, *classes: str, **more: object) -> None:
-        self.classes = list(classes)
+        self.count = len(classes)
         vars(self).update(more)
 
     def __len__(self) -> int:
-        return len(self.classes)
+        return self.count
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
         return X[index], index
 
 
-class Wrapped(Animals):
-    """The same without names."""
-
-    def __init__(self, *classes: str) -> None:
-        self.count = len(classes)
-
-    def __len__(self) -> int:
-        return self.count
+def Animals(*classes: str, **more: object) -> Wrapped:  # noqa: N802
+    """The same with names, as torchvision's data sets have them."""
+    return Wrapped(*classes, classes=list(classes), **more)
 
 
 ALL = Animals("cat", "dog", "fox")
@@ -244,16 +210,8 @@ WIDE = np.random.default_rng(1).normal(1.7, 0.1, (40, 3)).astype(np.float32)
     [
         (255 * X, Y, "client 's', inputs: go from 0.6983 to 247.5, and "),
         (X / 255, Y, "client 's', inputs: go from "),
-        (
-            (255 * X).astype(np.uint8),
-            Y,
-            "client 's', inputs: must be real numbers, or int64 token ids, got torch.uint8",
-        ),
-        (
-            (255 * X).astype(int),
-            Y,
-            "client 's', inputs: must be as client 'n', inputs, real numbers, got whole numbers",
-        ),
+        ((255 * X).astype(np.uint8), Y, "client 's', inputs: must be real numbers, or int64 token ids, got torch.uint8"),
+        ((255 * X).astype(int), Y, "client 's', inputs: must be as client 'n', inputs, real numbers, got whole numbers"),
         (np.where(X > 0.9, np.nan, X), Y, "client 's', inputs: must be finite numbers, got NaN or infinity"),
         (X[:, :3], Y, "client 's', inputs: must be as client 'n', inputs, (4,), got (3,)"),
         (X, Y[:5], "client 's', inputs: must be as many as labels and at least 1, got 12 and 5"),
@@ -263,7 +221,7 @@ WIDE = np.random.default_rng(1).normal(1.7, 0.1, (40, 3)).astype(np.float32)
         (X, np.eye(3)[Y], "client 's', labels: must be (n,) whole numbers, got shape (12, 3)"),
         (X, ["a", "b", "c"] * 4, "client 's', labels: must be a tensor or an array of numbers like client 'n', labels"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
     clients = {"n": (X, Y), "s": (inputs, labels), "w": (X, Y)}
     assert words in line(lambda: Task.from_clients(clients, (X, Y), num_classes=3))
@@ -272,6 +230,23 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        # columns and rows
+        (lambda: Task.from_dataset(TABLE, TABLE.rename(columns={"b": "c"})),
+            "test_dataset: must have the columns of the training set, a, b, label, but lacks 'b' and has 'c'"),
+        (lambda: Task.from_dataset(TABLE, TABLE.assign(c=1.0)), "label, but has 'c'"),
+        (lambda: Task.from_dataset(TABLE, TABLE.rename(columns={"label": "target"})), "lacks 'label' and has 'target'"),
+        (lambda: Task.from_dataset(ROWS, TABLE.rename(columns={"b": "c"}), inputs=["a", "b"]), "but lacks 'b'"),
+        (lambda: Task.from_dataset(TABLE, [(X[0, :2], 1)]), "but lacks 'a'; give all as tables, or all as arrays"),
+        (lambda: Task.from_dataset([(X[0, :2], 0)] * 3, TABLE), "the training set, none, but has 'a'"),
+        (lambda: Task.from_dataset(*[TABLE.set_axis(["a", "a", "label"], axis=1)] * 2), "several columns are named 'a'"),
+        (lambda: Task.from_dataset(TABLE, TABLE, inputs=["a", "label"]), "must not name the column of labels, 'label'"),
+        (lambda: Task.from_tensors(INPUTS, Y, OTHER, Y), "test_inputs: must have the columns of the training set"),
+        (lambda: Task.from_tensors(INPUTS, Y, INPUTS.to_numpy(), Y), "test_inputs: must have the columns"),
+        (lambda: Task.from_tensors(INPUTS, Y, INPUTS, Y, unlabelled=OTHER), "unlabelled: must have the columns"),
+        (lambda: Task.from_clients({"n": (INPUTS, Y), "s": (OTHER, Y)}, (INPUTS, Y)), "client 's', inputs: must have the"),
+        (lambda: Task.from_clients({"n": (INPUTS, Y, OTHER, Y)}), "client 'n', test_inputs: must have the columns"),
+        (lambda: Task.from_tensors(INPUTS[::-1], TABLE["label"], INPUTS, Y), "labels: must have rows in the order of inputs"),
+        # other scales or kinds
         (lambda: Task.from_tensors(X, Y, 255 * X, Y), "test_inputs: go from 0.6983 to 247.5, and inputs from"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=255 * X), "unlabelled: go from 0.6983 to 247.5"),
         (lambda: Task.from_clients({"n": (X, Y, 255 * X, Y), "s": (X, Y)}), "client 'n', test_inputs: go from"),
@@ -280,22 +255,14 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
         (lambda: Task.from_clients({1: (X, Y), "1": (X, Y)}, (X, Y)), "clients: must have names that differ as words"),
         (lambda: Task.from_tensors(*[(9 * X).astype(int), Y] * 2, unlabelled=np.full((2, 4), 9)), "token ids below 9"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=(9 * X).astype(int)), "real numbers, got whole numbers"),
-    ],
-)  # fmt: skip
-def test_sets_of_other_scales_or_kinds_are_one_line(make, words):
-    assert words in line(make)
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
+        # classes counted from 1 beside classes counted from 0
         (lambda: Task.from_clients({"n": (X, Y), "s": (X, Y + 1)}, (X, Y)), "client 's', labels: must be numbered as the others"),
         (lambda: Task.from_tensors(X, Y, X, Y + 1), "test_labels: must be numbered as the others, got 1 to 3 where these are 0"),
         (lambda: Task.from_tensors(X, Y + 1, X, Y), "labels: must be numbered as the others"),
         (lambda: Task.from_tensors(X, Y % 2, X, Y % 2 + 1), "subtract 1, or give num_classes=3"),
     ],
 )  # fmt: skip
-def test_classes_counted_from_1_beside_classes_counted_from_0_are_one_line(make, words):
+def test_sets_that_differ_are_one_line(make, words):
     assert words in line(make)
 
 

@@ -5,45 +5,33 @@ from __future__ import annotations
 import random
 import warnings
 
+import numpy as np
 import pytest
 import torch
+from own import SMALL, points
 from test_same_bits import METHODS, QUICK
 from torch import nn
 from torch.func import vmap
 from torch.nn import functional
 
-from asyncfl_lite import Config, Run, Task, run
+from asyncfl_lite import Config, Run, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.probe import takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 
-SMALL = {"clients": 6, "concurrency": 4, "buffer_size": 2, "rounds": 3, "eval_every": 3, "client_lr": 0.1}
-
-
-def points(count: int = 60) -> Task:
-    """Points in eight dimensions, three classes, also for the server without labels."""
-    generator = torch.Generator().manual_seed(0)
-    inputs = torch.randn(count + 12, 8, generator=generator)
-    labels = inputs[:, :3].argmax(1)
-    return Task.from_tensors(inputs[:-12], labels[:-12], inputs[-12:], labels[-12:], unlabelled=inputs[:20])
-
-
-@pytest.fixture
-def own(monkeypatch):
-    """Register a model whose module is made by a function, under the name ``own``; return a configuration of it."""
-
-    def register(make, **settings) -> Config:
-        monkeypatch.setitem(MODELS._entries, "own", type("Own", (ModelSpec,), {"build": lambda *_: make()}))
-        return Config(model="own", **{**SMALL, "partition": "iid", "batch_size": 4, **settings})
-
-    return register
-
 
 def layers(*middle: nn.Module, last: int = 3) -> nn.Sequential:
     return nn.Sequential(nn.Flatten(), nn.Linear(8, 6), *middle, nn.Linear(6, last))
+
+
+apply = nn.Linear.forward
+
+
+def of(forward) -> nn.Module:
+    """A linear layer whose forward pass is ``forward(layer, inputs)``."""
+    return type("Own", (nn.Linear,), {"forward": forward, "calls": 0})(8, 3)
 
 
 class Functional(nn.Module):
@@ -103,11 +91,7 @@ def test_a_share_of_p_is_dropped_and_the_rest_is_scaled():
 
 
 def test_other_random_layers_are_trained_one_by_one_with_the_same_bits_each_time(own):
-    class Noisy(nn.Linear):
-        def forward(self, inputs):
-            return super().forward(inputs + torch.randn_like(inputs) if self.training else inputs)
-
-    config = own(lambda: Noisy(8, 3))
+    config = own(lambda: of(lambda layer, x: apply(layer, x + torch.randn_like(x) if layer.training else x)))
     with pytest.warns(UserWarning, match="'own' is trained one by one.*random operation"):
         first = run(config, task=points())
     torch.rand(7)
@@ -169,28 +153,12 @@ class Gru(nn.Module):
         return self.last(self.gru(inputs[..., None])[0][:, -1])
 
 
-class Item(nn.Linear):
-    def forward(self, inputs):
-        return super().forward(inputs / (1 + inputs.abs().max().item()))
-
-
-class Branch(nn.Linear):
-    def forward(self, inputs):
-        return super().forward(inputs if inputs.sum() > 0 else -inputs)
-
-
-class Batchwise(nn.Linear):
-    """Each sample's output depends on the others', which a filled-up minibatch would falsify without a word."""
-
-    def forward(self, inputs):
-        return super().forward(inputs - inputs.mean(0))
-
-
 ALONE = {
     "gru": (Gru, "aten::gru"),
-    "item": (lambda: Item(8, 3), r"calling \.item\(\)"),
-    "branch": (lambda: Branch(8, 3), "data-dependent control flow"),
-    "batchwise": (lambda: Batchwise(8, 3), "depends on the rest of its minibatch"),
+    "item": (lambda: of(lambda layer, x: apply(layer, x / (1 + x.abs().max().item()))), r"calling \.item\(\)"),
+    "branch": (lambda: of(lambda layer, x: apply(layer, x if x.sum() > 0 else -x)), "data-dependent control flow"),
+    # which a filled-up minibatch would falsify without a word
+    "batchwise": (lambda: of(lambda layer, x: apply(layer, x - x.mean(0))), "depends on the rest of its minibatch"),
 }
 
 
@@ -201,7 +169,7 @@ def test_a_model_that_cannot_be_vectorised_is_trained_one_by_one_which_a_line_sa
     with pytest.warns(UserWarning, match=f"^model: 'own' is trained one by one.*{why}") as said:
         result = run(config, task=points())
     assert len(said) == 1 and "\n" not in str(said[0].message)
-    assert result.summary["training"] == "one by one" and result.summary["versions"] == 3
+    assert result.summary["training"] == "one by one" and result.summary["versions"] == 2
     with pytest.raises(ConfigError, match=f"^vectorize: 'own' trains one by one .*{why}.*got 'on'$"):
         run(own(make, vectorize="on"), task=points())
     with warnings.catch_warnings():
@@ -210,13 +178,9 @@ def test_a_model_that_cannot_be_vectorised_is_trained_one_by_one_which_a_line_sa
 
 
 def test_a_model_that_vmap_computes_otherwise_is_found():
-    class Counts(nn.Linear):
-        """Sees in its inputs' type whether it is vectorised."""
-
-        def forward(self, inputs):
-            return super().forward(inputs) * (2 if torch._C._functorch.is_batchedtensor(inputs) else 1)
-
-    assert why_alone(VectorModel(Counts(8, 3)), torch.randn(4, 8), False) == "torch.func.vmap gives other gradients"
+    """It sees in its inputs' type whether it is vectorised."""
+    sees = of(lambda layer, x: apply(layer, x) * (2 if torch._C._functorch.is_batchedtensor(x) else 1))
+    assert why_alone(VectorModel(sees), torch.randn(4, 8), False) == "torch.func.vmap gives other gradients"
     assert why_alone(VectorModel(Channels()), torch.randn(4, 8), True) == ""
 
 
@@ -250,34 +214,39 @@ def test_one_sample_goes_by_running_statistics_and_leaves_them():
 # --- mistakes -------------------------------------------------------------------------------------
 
 
-class Tuple(nn.Linear):
-    def forward(self, inputs):
-        return super().forward(inputs), inputs
+def counted(layer, x):
+    layer.calls += layer.training
+    return apply(layer, x) * (1 + layer.calls)
 
 
-class Always(nn.Linear):
-    def forward(self, inputs):
-        return functional.dropout(super().forward(inputs))
+def counted_for_tests(layer, x):
+    layer.calls += layer.training
+    return apply(layer, x) * (1 if layer.training else 1 + layer.calls)
 
 
-class Pythons(nn.Linear):
-    def forward(self, inputs):
-        return super().forward(inputs) * (random.random() if self.training else 1)
+def with_a_hook() -> nn.Module:
+    net = layers()
+    net[1].weight.register_hook(lambda gradient: 0 * gradient)
+    return net
 
 
-class Counting(nn.Linear):
-    calls = 0
+def keeping(**attributes: object) -> nn.Module:
+    net = layers()
+    vars(net).update(attributes)
+    return net
 
-    def forward(self, inputs):
-        self.calls += self.training
-        return super().forward(inputs) * (1 + self.calls)
+
+def drawn_in_build(draw) -> nn.Module:
+    net = layers()
+    net[1].weight.data.mul_(draw())
+    return net
 
 
 MISTAKES = {
     "too few outputs": (lambda: layers(last=2), r"must return logits \(2, 3\), got \(2, 2\) of float32"),
     "too many outputs": (lambda: layers(last=4), r"must return logits \(2, 3\), got \(2, 4\) of float32"),
     "an axis too many": (lambda: nn.Sequential(layers(), nn.Unflatten(1, (3, 1))), r"got \(2, 3, 1\)"),
-    "a tuple": (lambda: Tuple(8, 3), r"must return a tensor of logits \(2, 3\), got a tuple"),
+    "a tuple": (lambda: of(lambda layer, x: (apply(layer, x), x)), r"must return a tensor of logits \(2, 3\), got a tuple"),
     "doubles": (lambda: layers().double(), r"parameters of 'own' must be float32, 1\.weight is float64"),
     "lazy": (lambda: nn.Sequential(nn.LazyLinear(3)), r"has a lazy layer \(0\.weight has no shape yet\)"),
     "nothing to train": (lambda: nn.Flatten(), r"has no parameters to train \(it has none at all\)"),
@@ -285,16 +254,22 @@ MISTAKES = {
     "a mistake in build": (lambda: layers(5), r"cannot be built for inputs \(8,\) \(TypeError"),
     "no module": (lambda: 3, r"build\(\) of 'own' must return a torch.nn.Module, got int"),
     "wrong inputs": (lambda: nn.Linear(9, 3), r"fails in evaluation mode on inputs \(2, 8\) \(RuntimeError: .*mat1"),
-    "dropout in use": (lambda: Always(8, 3), r"draws random numbers in evaluation mode"),
-    "other generators": (lambda: Pythons(8, 3), r"draws from Python's or numpy's random numbers"),
-    "calls that count": (lambda: Counting(8, 3), r"it keeps count of its calls"),
+    "dropout in use": (lambda: of(lambda layer, x: functional.dropout(apply(layer, x))), r"draws random numbers in evaluation mode"),
+    "other generators": (lambda: of(lambda layer, x: apply(layer, x) * (random.random() if layer.training else 1)),
+                         r"draws from Python's or numpy's random numbers"),
+    "calls that count": (lambda: of(counted), r"it keeps count of its calls"),
+    "calls that count in tests": (lambda: of(counted_for_tests), r"it keeps count of its calls"),
     "batches that count": (lambda: layers(nn.BatchNorm1d(6, momentum=None)), r"it keeps count of its calls"),
-}
+    "what cannot be copied": (lambda: keeping(lines=(line for line in "abc")), r"'own' cannot be copied \(TypeError: .*generator"),
+    "a hook on a parameter": (with_a_hook, "has a hook on its parameter 1.weight, which no client would"),
+    "numpy in build": (lambda: drawn_in_build(np.random.rand), r"build\(\) of 'own' draws from .*\(numpy.random\)"),
+    "random in build": (lambda: drawn_in_build(random.random), r"build\(\) of 'own' draws from .*\(random\)"),
+}  # fmt: skip
 
 
 def test_a_model_too_large_for_memory_is_said_before_it_is_made(monkeypatch):
     monkeypatch.setattr("asyncfl_lite.models.base.free_memory", lambda: 10**9)
-    config = Config(**SMALL, partition="iid", model_settings={"hidden": [10**9]})
+    config = Config(**SMALL, model_settings={"hidden": [10**9]})
     with pytest.raises(ConfigError, match=r"'mlp' would make a tensor of shape \(1000000000, 8\), 32.0 GB; 1.0 GB of"):
         Run(config, points())
 

@@ -138,10 +138,7 @@ def test_what_differs_does_not_share():
         descent(VectorModel(mlp().double()), 0, start=torch.zeros(149, dtype=torch.float64)),
     ]
     assert all(request.shared != first for request in different)
-    alone = [
-        descent(drops, 0, train=True),
-        descent(model, 0, buffers=torch.zeros(3)),
-    ]
+    alone = [descent(drops, 0, train=True), descent(model, 0, buffers=torch.zeros(3))]
     assert all(request.shared is None for request in alone) and descent(drops, 0).shared is not None
 
 

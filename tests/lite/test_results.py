@@ -7,12 +7,12 @@ import json
 import math
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from own import two_sides
 
-from asyncfl_lite import Config, Run, Task, load_result, run
+from asyncfl_lite import Config, Run, Task, load_result, results_table, run, run_many
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import fingerprint
@@ -24,15 +24,10 @@ from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.store import BEGINS, check_free, data_of, identity_of, standing, write_record
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.tasks import TASKS
+from conftest import contents
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
 CONFIG, OTHER = Config(**SMALL), Config(**SMALL, seed=1, client_lr=0.05)
-POINTS = np.random.default_rng(0).standard_normal((80, 4)).astype(np.float32)
-SIDES = (POINTS.sum(1) > 0).astype(int)
-
-
-def own(shift: float = 0.0, name: str = "mine") -> Task:
-    return Task.from_tensors(POINTS[:60] + np.float32(shift), SIDES[:60], POINTS[60:], SIDES[60:], name=name)
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +38,6 @@ def result():
 @pytest.fixture(scope="module")
 def other():
     return run(OTHER)
-
-
-def contents(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -73,13 +64,13 @@ def test_a_result_is_not_saved_over_that_of_another_configuration(result, other,
 
 def test_nor_over_that_of_other_data_or_another_revision(result, tmp_path, monkeypatch):
     config = Config(**{**SMALL, "partition": "iid", "model": "mlp"})
-    mine = run(config, task=own())
+    mine = run(config, task=two_sides())
     mine.save(tmp_path)
     mine.save(tmp_path)
     for data, words in (
         (None, r"\(mine\)"),
-        (own(name="yours"), r"\(mine\)"),
-        (own(0.01), r"\(own data changed since"),
+        (two_sides(name="yours"), r"\(mine\)"),
+        (two_sides(0.01), r"\(own data changed since"),
     ):
         with pytest.raises(ResultError, match="finished result of a run on other data " + words):
             run(config, task=data).save(tmp_path)
@@ -203,9 +194,8 @@ def test_a_data_set_is_known_by_its_files_wherever_they_lie(tmp_path):
 
 
 def test_one_s_own_data_are_known_by_every_tensor():
-    tasks = [own(), own(), own(0.001), Task.from_tensors(POINTS[:60], SIDES[:60], POINTS[60:], 1 - SIDES[60:])]
-    tasks.append(Task.from_tensors(POINTS[:60], SIDES[:60], POINTS[60:], SIDES[60:], owners=np.arange(60) % 6))
-    tasks.append(Task.from_tensors(POINTS[:60], SIDES[:60], POINTS[60:], SIDES[60:], owners=np.array(["a", "b"] * 30)))
+    tasks = [two_sides(), two_sides(), two_sides(0.001), replace(two_sides(), test_labels=1 - two_sides().test_labels)]
+    tasks += [two_sides(owners=np.arange(60) % 6), two_sides(owners=np.array(["a", "b"] * 30))]
     digests = [data_of(CONFIG, task)["own data"] for task in tasks]
     assert digests[0] == digests[1] and len(set(digests)) == 5
 
@@ -264,3 +254,33 @@ def test_all_that_reads_a_folder_says_what_it_reads():
     """Or an edited data set's results would count as those of today's files."""
     found = [cls for registry in (TASKS, DELAYS) for cls in map(registry.get, registry) if "folder" in cls.model_fields]
     assert len(found) > 10 and [cls for cls in found if cls.files is Settings.files] == []
+
+
+TABLED = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2, "partition": "iid"}
+
+
+@pytest.fixture(scope="module")
+def several():
+    configs = [
+        Config(**TABLED, algorithm="fedecho", settings={"distill_samples": 40, "clip": clip}) for clip in (1.0, None)
+    ]
+    return run_many([*configs, Config(**TABLED, seed=3)])
+
+
+def test_a_row_says_what_was_run_and_how_it_ended(several):
+    table = results_table(several)
+    assert len(table) == 3 and list(table.columns[:3]) == ["algorithm", "task", "seed"]
+    assert table["algorithm"].tolist() == ["fedecho", "fedecho", "fedbuff"] and table["seed"].tolist() == [0, 0, 3]
+    assert table["settings.clip"].iloc[0] == 1.0 and table["settings.clip"].isna().tolist() == [False, True, True]
+    assert not {"clients", "delay", "weights_sha256"} & set(table.columns)  # the same in all; no number
+    assert table["final_accuracy"].tolist() == [one.summary["final_accuracy"] for one in several]
+    assert table.groupby("algorithm")["versions"].max().to_dict() == {"fedbuff": 2, "fedecho": 2}
+
+
+def test_own_data_and_a_reason_to_stop_have_their_places(several):
+    x, y = np.random.default_rng(0).standard_normal((40, 4)).astype(np.float32), np.arange(40) % 2
+    own = run(Config(**TABLED, model="mlp"), task=Task.from_tensors(x, y, x, y, name="mine"))
+    own.summary["stopped"] = "enough"
+    table = results_table(iter([own, several[2]]))
+    assert table["task"].tolist() == ["mine", "digits"] and table["stopped"].iloc[0] == "enough"
+    assert len(results_table([])) == 0

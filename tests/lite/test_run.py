@@ -14,13 +14,10 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, load_result, run
-from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, SimulationError
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.results import class_summary, class_table, is_constant_answer, load_complete
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.tasks import Task
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "local_steps": 4, "rounds": 8, "eval_every": 2}
@@ -102,16 +99,6 @@ def test_a_run_that_answers_one_class_is_marked_and_one_that_misses_a_class_is_n
     assert not is_constant_answer({"worst_class_accuracy": 0.0})  # recorded before predictions were counted
 
 
-@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
-def test_the_schedule_without_training_is_the_runs(algorithm):
-    config = Config(algorithm=algorithm, clients=8, concurrency=4, local_steps=2, horizon=30.0)
-    planned, ran = schedule(config), run(config)
-    columns = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "num_samples", "version"]
-    assert planned.updates[columns].equals(ran.updates[columns])
-    assert planned.in_flight.equals(ran.in_flight) and planned.clients.equals(ran.clients)
-    assert planned.digest == ran.summary["schedule_sha256"] != schedule(config.with_seed(1)).digest
-
-
 def test_batch_norm_trains_and_keeps_its_variances_positive():
     started = Run(Config(model="cnn", model_settings={"norm": "batch"}, **SMALL))
     started.finish()
@@ -184,26 +171,6 @@ def test_a_full_disk_leaves_what_was_there(result, tmp_path, monkeypatch):
     with pytest.raises(ResultError, match="curve.csv: cannot be written .No space left on device"):
         run(Config(**SMALL)).save(tmp_path, force=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_nan_from_clients_is_refused_counted_and_the_run_goes_on():
-    started = Run(Config(**SMALL))
-    honest = started.trainer
-
-    def broken(jobs):
-        outcomes = honest(jobs)
-        return [
-            Outcome(o.delta * np.nan if job.client == 2 else o.delta, num_samples=o.num_samples)
-            for job, o in zip(jobs, outcomes, strict=True)
-        ]
-
-    broken.cohort = True
-    started.trainer = broken
-    result = started.finish()
-    refused = result.updates[~result.updates["accepted"]]
-    assert set(refused["client"]) == {2}
-    assert result.summary["rejected_updates"] == len(refused) > 0
-    assert result.summary["versions"] == 8 and np.isfinite(result.summary["final_loss"])
 
 
 def test_a_rate_that_blows_up_is_an_error_that_says_what_to_do():

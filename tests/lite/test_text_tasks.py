@@ -6,7 +6,6 @@ import codecs
 import json
 import lzma
 import math
-import os
 import pickle
 import re
 from pathlib import Path
@@ -31,23 +30,10 @@ from asyncfl_lite.tasks.text.base import IGNORED, SequenceTask, thinned, trained
 from asyncfl_lite.tasks.text.files import MRPC, Newsgroups20, Shakespeare, roles_of, without_header, without_quotes
 from asyncfl_lite.tasks.text.prose import SLOTS, PydocTopics, sentence_pairs
 from asyncfl_reproduction.standins.text import Pairs, PydocChars, Topics20
+from conftest import SHARED, needs
 
 RNG = np.random.default_rng
-SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()
 SETS = ("cross", "natural", "synthetic")
-
-
-def needs(name: str):
-    """Skip where the real files are not there."""
-    return pytest.mark.skipif(not (SHARED / name).exists(), reason=f"no {name} in {SHARED}")
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch) -> Path:
-    """Keep tokenisers out of the user's cache folder."""
-    folder = tmp_path_factory.getbasetemp() / "cache"
-    monkeypatch.setenv("ASYNCFL_CACHE", str(folder))
-    return folder
 
 
 # Sequences
@@ -158,9 +144,10 @@ def test_a_tokeniser_cuts_pads_and_comes_back():
     assert "the cat" in tokeniser.decode(tokeniser([("THE CAT",)], 8)[0])
 
 
-def test_a_tokeniser_is_made_once_and_always_the_same(cache, monkeypatch):
+def test_a_tokeniser_is_made_once_and_always_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASYNCFL_CACHE", str(tmp_path))
     made = trained_tokeniser("again", WORDS, 60)
-    (kept,) = (cache / "tokenizers").glob("again-60-*.json")
+    (kept,) = (tmp_path / "tokenizers").glob("again-60-*.json")
     assert trained_tokeniser("again", WORDS, 60).model.to_str() == made.model.to_str()
     content = kept.read_bytes()
     assert b'"cat"' in content

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
 from asyncfl_lite.base.errors import DataError, SimulationError
-from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
@@ -24,7 +23,7 @@ from asyncfl_lite.simulator.faulty_simulation import KINDS, Fates, FaultyClock, 
 from asyncfl_lite.simulator.jobs import Fate, Outcome
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous, SameClient
 from asyncfl_lite.simulator.simulation import Simulation
-from conftest import Fixed
+from conftest import EVERYTHING, Fixed, line
 
 STRIKING = {
     "dropout": {"dropout": 0.3, "time_out": 4.0},
@@ -36,10 +35,6 @@ STRIKING = {
     "away": {"available": 5.0, "away": 2.0, "time_out": 4.0},
 }
 """A faults of each kind."""
-EVERYTHING = {
-    "dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
-    "available": 8.0, "away": 2.0,
-}  # fmt: skip
 SMALL = {
     "clients": 6, "concurrency": 3, "rounds": 8, "eval_every": 4, "local_steps": 3, "batch_size": 8, "client_lr": 0.05,
     "delay": "fedecho_mild", "seed": 1,
@@ -57,12 +52,7 @@ def clock(policy, delays, clients, faults, *, buffer=1, in_flight=None, fates=No
     """Run a server without a model; ``fates`` of jobs by number replace what is drawn."""
     scheduling = policy if not isinstance(policy, str) else SCHEDULING.get(policy)(in_flight or clients, buffer)
     simulation = FaultyClock(
-        VersionCounter(scheduling.buffer_size),
-        scheduling,
-        delays,
-        range(clients),
-        faults=Faults(**faults),
-        **options,
+        VersionCounter(scheduling.buffer_size), scheduling, delays, range(clients), faults=Faults(**faults), **options
     )
     if fates is not None:
         simulation.fates.draw = lambda client: fates.get(simulation.sequence_no - 1)
@@ -99,17 +89,10 @@ def test_by_default_nothing_goes_wrong():
 @pytest.mark.parametrize("faults", [{"time_out": 1e9}, {"time_out": 1e9, "available": 1e12, "away": 1e-6}], ids=str)
 def test_trouble_that_never_strikes_changes_no_bit(algorithm, faults):
     plain, troubled = run(config(algorithm)), run(config(algorithm, faults=faults))
-    pd.testing.assert_frame_equal(plain.updates, troubled.updates, check_exact=True)
-    pd.testing.assert_frame_equal(plain.in_flight, troubled.in_flight, check_exact=True)
-    pd.testing.assert_frame_equal(plain.curve, troubled.curve, check_exact=True)
+    for table in ("updates", "in_flight", "curve"):
+        pd.testing.assert_frame_equal(getattr(plain, table), getattr(troubled, table), check_exact=True)
     assert plain.summary.items() <= troubled.summary.items()
     assert troubled.summary["lost_jobs"] == 0
-
-
-def make_counting(buffer):
-    method = make_algorithm("fedbuff", buffer_size=buffer)
-    method.start(torch.zeros(1), keep_versions=False)
-    return method
 
 
 # randomness
@@ -390,38 +373,30 @@ def test_a_bad_trace_is_one_line(text, message, tmp_path):
     path = tmp_path / "there.csv"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(DataError) as caught:
-        Run(config(faults={"trace": path, "time_out": 3}))
-    assert message in str(caught.value) and str(path) in str(caught.value) and "\n" not in str(caught.value)
+    told = line(lambda: Run(config(faults={"trace": path, "time_out": 3})), DataError)
+    assert message in told and str(path) in told
 
 
 # whether a run goes on
 
 
-def test_much_damage_is_no_divergence():
-    """With nine of ten updates broken a run of two in flight meets dozens in a row, more than divergence allows."""
+def damaged(damage: float, delta: float) -> FaultySimulation:
+    """A run of one in flight, whose clients send this delta, many of them damaged."""
+    method = make_algorithm("fedbuff")
+    method.start(torch.zeros(1), keep_versions=False)
+    chosen = {"faults": Faults(damage=damage), "rounds": 60, "seed": 3}
+    simulation = FaultySimulation(method, Continuous(1, 1), Fixed(1), range(2), **chosen)
+    simulation.run(lambda jobs: [Outcome(torch.full((1,), delta)) for _ in jobs])
+    return simulation
 
-    def train(jobs):
-        return [Outcome(torch.zeros(1)) for _ in jobs]
 
-    method = make_counting(1)
-    simulation = FaultySimulation(
-        method, Continuous(1, 1), Fixed(1), range(2), faults=Faults(damage=0.95), rounds=60, seed=3
-    )
-    simulation.run(train)
+def test_much_damage_is_no_divergence_and_divergence_is_still_found_among_damage():
+    """With nine of ten updates broken a run meets dozens in a row, more than divergence allows."""
+    simulation = damaged(0.95, 0.0)
     accepted = "".join("x" if row.accepted else "." for row in simulation.arrivals)
-    assert max(map(len, accepted.split("x"))) > 20 and method.version == 60
-
-
-def test_divergence_is_still_found_among_damage():
-    def train(jobs):
-        return [Outcome(torch.full((1,), math.nan)) for _ in jobs]
-
-    simulation = FaultySimulation(
-        make_counting(1), Continuous(1, 1), Fixed(1), range(2), faults=Faults(damage=0.5), rounds=60
-    )
+    assert max(map(len, accepted.split("x"))) > 20 and simulation.algorithm.version == 60
     with pytest.raises(SimulationError, match="^the last 20 updates were all refused .not finite.*lower client_lr"):
-        simulation.run(train)
+        damaged(0.5, math.nan)
 
 
 @pytest.mark.parametrize("policy", list(SCHEDULING))
@@ -459,16 +434,6 @@ def test_a_method_goes_on_under_faults_and_they_are_counted(algorithm, kind):
             assert counts[count] == 0
     assert not result.updates["accepted"][result.updates["refused"].notna()].any()
     assert result.updates["accepted"][result.updates["refused"].isna()].all()
-
-
-@pytest.mark.parametrize("scheduling", list(SCHEDULING))
-def test_the_schedule_without_training_is_the_runs(scheduling):
-    one = config(scheduling=scheduling, faults=EVERYTHING, server_time=0.2)
-    planned, result = schedule(one), run(one)
-    plan = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "accepted", "version", "faults"]
-    pd.testing.assert_frame_equal(planned.updates[plan], result.updates[plan], check_exact=True)
-    pd.testing.assert_frame_equal(planned.in_flight, result.in_flight, check_exact=True)
-    assert result.summary["lost_jobs"] > 0
 
 
 # results

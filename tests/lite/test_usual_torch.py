@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 import torch
 
-from asyncfl_lite import Config, run, run_many
+from asyncfl_lite import Config, run, run_many, schedule
 from asyncfl_lite.base.devices import SETTINGS, usual_torch
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.assembly import _loaded, task_of
+from asyncfl_lite.runs.store import checksum
 
 SMALL = {"clients": 4, "concurrency": 2, "buffer_size": 1, "rounds": 1, "local_steps": 1, "batch_size": 16}
 RUNS = [Config(model="cnn", **SMALL), Config(model_settings={"hidden": (128,)}, **SMALL)]
@@ -25,6 +28,9 @@ PROGRAMS = {
     "autocast": (lambda: None, lambda: torch.autocast("cpu", torch.bfloat16)),
     "no gradients": (lambda: None, torch.no_grad),
     "inference": (lambda: None, torch.inference_mode),
+    "another device around": (lambda: None, lambda: torch.device("meta")),
+    "cached parametrisations": (lambda: None, torch.nn.utils.parametrize.cached),
+    "numpy's errors": (lambda: None, lambda: np.errstate(all="raise")),
 }
 
 
@@ -49,26 +55,36 @@ def seen():
     return options, modes, torch.get_num_threads(), torch.get_default_dtype(), torch.get_default_device()
 
 
+def computed() -> list:
+    """What comes of runs alone and in lockstep, and of a schedule; the data are loaded anew."""
+    _loaded.cache_clear()
+    alone, together = [run(config) for config in RUNS], run_many(RUNS)
+    task = task_of(RUNS[1])
+    assert task.inputs.device.type == "cpu" and not task.inputs.is_inference()
+    others = schedule(RUNS[1]).digest, alone[1].model()[1].weight.dtype, checksum(task)
+    return [*(one.summary for one in (*alone, *together)), *others]
+
+
 @pytest.fixture(scope="module")
 def usual():
-    return [run(config).summary for config in RUNS]
+    return computed()
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_program_around_a_run_does_not_change_its_bits(program, usual, torch_afterwards):
     change, around = PROGRAMS[program]
     change()
     with around():
         before = seen()
-        assert [run(config).summary for config in RUNS] == usual
-        assert [result.summary for result in run_many(RUNS)] == usual
-        assert seen() == before
+        assert computed() == usual and seen() == before
 
 
 def test_small_numbers_are_kept_inside_and_flushed_again_afterwards(torch_afterwards):
     torch.set_flush_denormal(True)
-    with usual_torch():
+    with pytest.raises(ZeroDivisionError), usual_torch():
         assert torch.tensor(1e-39).mul(0.5) > 0
+        1 / 0  # noqa: B018 - an error inside
     assert torch.tensor(1e-39).mul(0.5) == 0
 
 

@@ -18,14 +18,7 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks.video import motion
 from asyncfl_lite.tasks.video import videos as decoding
 from asyncfl_lite.tasks.video.motion import MovingDigits
-from asyncfl_lite.tasks.video.videos import (
-    HMDB51,
-    KINETICS_MEAN,
-    KINETICS_STD,
-    UCF101,
-    Kinetics,
-    decode_clip,
-)
+from asyncfl_lite.tasks.video.videos import HMDB51, KINETICS_MEAN, KINETICS_STD, UCF101, Kinetics, decode_clip
 
 RNG = np.random.default_rng
 

@@ -36,15 +36,6 @@ def test_parameters_are_the_papers(spec, shape, classes, parameters):
     assert size(spec.build(shape, classes)) == parameters
 
 
-def test_flgos_layouts():
-    kernels = [(one.weight.shape, one.padding) for one in FLGoCNN().build(GREY, 10) if isinstance(one, nn.Conv2d)]
-    assert kernels == [((32, 1, 5, 5), (2, 2)), ((64, 32, 5, 5), (2, 2))]
-    units = [one.weight.shape for one in FLGoCNN().build(GREY, 10) if isinstance(one, nn.Linear)]
-    assert units == [(512, 3136), (10, 512)]
-    units = [one.weight.shape for one in FLGoCNN().build(COLOUR, 10) if isinstance(one, nn.Linear)]
-    assert units == [(384, 1600), (192, 384), (10, 192)]
-
-
 def test_femnists_layers():
     kinds = [type(one).__name__ for one in FEMNISTCNN(norm="batch").build(GREY, 62)]
     block, pool = ["Conv2d", "BatchNorm2d", "ReLU"], ["MaxPool2d"]

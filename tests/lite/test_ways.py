@@ -1,4 +1,4 @@
-"""One table of runs: in lockstep with all others, and killed and resumed, each has the bits that it has alone."""
+"""One table of runs: in lockstep with all others, killed and resumed, and without training, each is as it is alone."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import random
 
 import pandas as pd
 import pytest
-import torch
 
-from asyncfl_lite import Config, run, run_many
+from asyncfl_lite import Config, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.runs.store import TABLES
+from conftest import EVERYTHING, same
 
 pytestmark = pytest.mark.usefixtures("quick_syntheses")
 SMALL = {
@@ -27,10 +26,6 @@ REVIVED = {
 }  # fmt: skip
 CNN = {"model": "cnn"}
 BATCH_NORM = {**CNN, "model_settings": {"norm": "batch", "channels": (2, 3)}}
-FAULTS = {
-    "dropout": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
-    "available": 8.0, "away": 2.0,
-}  # fmt: skip
 RUNS = {
     **{name: {"algorithm": name} for name in ALGORITHMS if name not in ("fedecho", "fedrevive")},
     "another seed": {"seed": 1},
@@ -46,6 +41,7 @@ RUNS = {
     "revived, another seed": {**REVIVED, "seed": 1},
     "revived by trackers": {**REVIVED, **CNN, "rounds": 6, "model_settings": {"norm": "tracker", "channels": (2, 3)}},
     "revived with running statistics": {**REVIVED, **BATCH_NORM, "rounds": 6},
+    "momentum on a cosine": {"client_momentum": 0.9, "client_nesterov": True, "client_lr_schedule": "cosine", "client_lr_period": 4},
     "post-evaluation": {"algorithm": "kuiper", "settings": {"acc": "post_eval"}},
     "images": CNN,
     "running statistics": BATCH_NORM,
@@ -54,7 +50,7 @@ RUNS = {
     "one sample a minibatch": {"batch_size": 1},
     "Oort": {"algorithm": "fedavg", "selection": "oort"},
     "words": {"task": "modmath", "rounds": 4, "concurrency": 2, "buffer_size": 1, "local_steps": 1},
-    **{f"faults, {name}": {"scheduling": name, "faults": FAULTS, "rounds": 8}
+    **{f"faults, {name}": {"scheduling": name, "faults": EVERYTHING, "rounds": 8, "server_time": 0.2}
        for name in ("before_agg", "after_agg", "burst", "refill", "rounds")},
 }  # fmt: skip
 
@@ -97,12 +93,6 @@ def resumed(name: str, path):
     return result
 
 
-def same(one, other):
-    assert one.summary == other.summary and torch.equal(one.x, other.x)
-    for table in TABLES:
-        pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), check_exact=True)
-
-
 @pytest.mark.parametrize("name", RUNS)
 def test_in_lockstep_it_is_as_alone(name):
     same(in_company()[name], alone(name))
@@ -111,6 +101,16 @@ def test_in_lockstep_it_is_as_alone(name):
 @pytest.mark.parametrize("name", RUNS)
 def test_killed_anywhere_it_ends_the_same(name, tmp_path):
     same(resumed(name, tmp_path / "run.pt"), alone(name))
+
+
+@pytest.mark.parametrize("name", sorted(set(RUNS) - {"Oort"}))  # whose choice depends on losses
+def test_its_schedule_is_known_without_training(name):
+    planned, ran = schedule(config_of(name)), alone(name)
+    plan = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "num_samples", "accepted", "version"]
+    plan += ["faults"] if name.startswith("faults") else []
+    pd.testing.assert_frame_equal(planned.updates[plan], ran.updates[plan], check_exact=True)
+    assert planned.in_flight.equals(ran.in_flight) and planned.clients.equals(ran.clients)
+    assert planned.digest == ran.summary["schedule_sha256"] != schedule(config_of(name, seed=9)).digest
 
 
 def test_the_rows_do_what_they_are_there_for():

@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 import safetensors.torch
 import torch
-from test_own_models import SMALL, frozen_first, layers, own, points  # noqa: F401
+from own import SMALL, points
+from test_own_models import frozen_first
 from torch import nn
 
 from asyncfl_lite import Config, Run, load_result, run
@@ -17,7 +18,7 @@ from asyncfl_lite.models.weights import fill
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.store import write_record
 
-CONFIG = Config(**SMALL, partition="iid", batch_size=4, model_settings={"hidden": [6]})
+CONFIG = Config(**SMALL | {"rounds": 3, "eval_every": 3}, model_settings={"hidden": [6]})
 
 
 @cache
@@ -50,7 +51,7 @@ def test_the_model_is_the_one_that_was_tested():
     assert not equal(module, result.model())  # each time a new one
 
 
-def test_a_model_of_ones_own_comes_back_with_all_that_it_is_made_of(own, tmp_path):  # noqa: F811
+def test_a_model_of_ones_own_comes_back_with_all_that_it_is_made_of(own, tmp_path):
     """Running statistics, frozen halves and dropout included."""
     result = run(own(lambda: nn.Sequential(frozen_first(), nn.Unflatten(1, (3,)), nn.BatchNorm1d(3))), task=points())
     module = result.model()
@@ -107,7 +108,7 @@ def test_no_weights_of_the_users_are_replaced(tmp_path):
     assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_tied_weights_are_kept(own, tmp_path):  # noqa: F811
+def test_tied_weights_are_kept(own, tmp_path):
     class Tied(nn.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -1,1 +1,1 @@
-"""Plausible mistakes in exercises, one module per lesson: `MISTAKES`, exercise -> code in the place of the stub."""
+"""Plausible mistakes in exercises: `MISTAKES`, exercise -> code in the place of the stub, or edits of the solution."""

@@ -50,14 +50,6 @@ def counted(server):
 
 tests = [{tests}]
 """
-SEEDS = """
-def seeds_for(claimed, deviation):
-    seeds = {first}
-    while referee.chance("above", {margin}, {truth}, deviation, seeds, {level}) < {power}:
-        seeds += 1
-    return seeds
-"""
-GOOD_SEEDS = {"first": 3, "margin": "claimed / 2", "truth": "claimed", "level": 0.95, "power": 0.8}
 REPORT = '''
 def report(outcome):
     plan = outcome.plan
@@ -124,11 +116,11 @@ MISTAKES = {
         "tests = 3",
     ],
     "19.3": [
-        SEEDS.format(**GOOD_SEEDS | {"margin": 0}),
-        SEEDS.format(**GOOD_SEEDS | {"power": 0.5}),
-        SEEDS.format(**GOOD_SEEDS | {"level": 0.8}),
-        SEEDS.format(**GOOD_SEEDS | {"first": 10}),
-        SEEDS.format(**GOOD_SEEDS | {"truth": "claimed / 2 + 1"}),
+        ("claimed / 2,", "0,"),
+        ("< 0.8", "< 0.5"),
+        ("0.95", "0.8"),
+        ("seeds = 3", "seeds = 10"),
+        ("claimed, deviation, seeds", "claimed / 2 + 1, deviation, seeds"),
         "def seeds_for(claimed, deviation):\n    return 10",
     ],
     "19.4": [

@@ -291,6 +291,14 @@ def test_accuracies_and_times_at_a_papers_own_size_are_what_was_recorded():
     assert f"{longer['fedbuff-rate0.1'][120]:.0%}" == "90%" and longer["fedbuff-rate0.1"][200] < 0.2
 
 
+@pytest.mark.parametrize("page", ["findings", "fair", "differences"])
+def test_what_is_called_equivalent_or_open_does_not_exclude_zero(page):
+    text = " ".join(re.sub(r"\[\^\d+\]", "", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")).split())
+    words = r"(?:equivalent|cannot distinguish|is open)((?:(?!above|below|leads)[^.;|])*?)[+−]\d+\.\d \[(\S+), (\S+)\]"
+    told = [(float(low.replace("−", "-")), float(high.replace("−", "-"))) for _, low, high in re.findall(words, text)]
+    assert all(low <= 0 <= high for low, high in told)
+
+
 def test_no_number_of_the_findings_is_without_its_cells():
     lines = [line for line in FINDINGS.splitlines() if not line.startswith(("|", "[^"))]
     bare = re.findall(r"[+−]\d+\.\d \[[^\]]*\](?!\[\^\d+\])", "\n".join(lines))

@@ -177,7 +177,7 @@ def test_a_change_touches_exactly_its_cells(experiments, recorded, path, value, 
 def test_only_what_changed_runs_again(experiments, recorded, monkeypatch):
     change(experiments, ("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07)
     cells, ran = expand_grid(experiments / "smoke.yaml"), []
-    monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, folder, _: ran.append(cell.name))
+    monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, *_: ran.append(cell.name))
     monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)
     report = run_grid(cells, recorded, notebook=TEMPLATE)
     assert ran == report.done == ["toy/one/fedbuff"] and report.skipped == ["toy/two/fedecho"]

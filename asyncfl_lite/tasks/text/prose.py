@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.text.base import Text, text_task, trained_tokeniser
@@ -106,7 +107,7 @@ class PydocTopics(TaskSource):
     ((31,), 12, 1647, 408)
     """
 
-    classes: ClassVar[int] = 12
+    topics: int = Field(12, ge=2, le=20)
     """Number of classes: the topics with the most prose."""
     words: ClassVar[int] = 15
     """Number of words in a passage."""
@@ -118,7 +119,7 @@ class PydocTopics(TaskSource):
     def load(self) -> Task:
         """Load the task: every fifth passage is a test sample; passages on the remaining topics are unlabelled."""
         every = topics()
-        names = list(every)[: self.classes]
+        names = list(every)[: self.topics]
         train: tuple[list[Text], list[int]] = ([], [])
         test: tuple[list[Text], list[int]] = ([], [])
         for label, name in enumerate(names):
@@ -126,7 +127,7 @@ class PydocTopics(TaskSource):
                 texts, labels = test if number % 5 == 4 else train
                 texts.append((passage,))
                 labels.append(label)
-        small = list(every)[self.classes :]
+        small = list(every)[self.topics :]
         others = [(passage,) for name in small for passage in passages(every[name], self.words)]
         return text_task(
             "pydoc_topics",
@@ -136,7 +137,7 @@ class PydocTopics(TaskSource):
             test,
             cross=lambda: sentence_pairs(2000, np.random.default_rng(2))[0],
             natural=others,
-            num_classes=self.classes,
+            num_classes=self.topics,
             class_names=tuple(names),
             source=SOURCE,
             licence=LICENCE,
