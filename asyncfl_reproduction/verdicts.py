@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from asyncfl_lite.base.errors import how_many
+
 HOLDS, EQUIVALENT, REVERSED, OPEN, FAILS, NOT_RUN = VERDICTS = (
     *("holds", "equivalent", "reversed", "open", "fails", "not run"),
 )
@@ -41,7 +43,8 @@ def counted(counts: Mapping[str, int]) -> str:
     """
     told = {name: int(counts.get(name, 0)) for name in VERDICTS}
     *parts, last = [f"{number} {SAID[name][number != 1]}" for name, number in told.items()]
-    return f"Of {sum(told.values())} claims that training could have refuted, {', '.join(parts)} and {last}."
+    claims = how_many(sum(told.values()), "claim")
+    return f"Of {claims} that training could have refuted, {', '.join(parts)} and {last}."
 
 
 def parts_counted(verdicts: Iterable[str]) -> str:

@@ -185,7 +185,7 @@ def _column(outcome: Outcome, name: str) -> dict[str, Any]:
 def _rank_said(title: str, name: str, found: Ranking, places: int) -> str:
     near = [plots.title(method) for method in found.near(name) if method != name]
     of = f"{title} has mean rank {found.ranks[name]:.1f} of {len(found.ranks)}, 1 being best"
-    over = f"over {found.blocks} seeds of {count(places, 'place')}"
+    over = f"over {count(found.blocks, 'seed')} of {count(places, 'place')}"
     if not near:
         return f"{of}, {over}. The critical difference, {found.critical:.1f}, distinguishes it from all others."
     apart = len(found.ranks) - 1 - len(near)
