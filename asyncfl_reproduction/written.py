@@ -1,4 +1,4 @@
-"""Numbers as texts: a mean with its deviation, a difference with its interval, a count with its noun."""
+"""Numbers as texts: a mean with its deviation, a difference with its interval."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ import re
 import numpy as np
 import pandas as pd
 
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.statistics import Contrast, deviation
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, such as ``1 cell`` or ``12 cells``."""
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def mean_text(values: pd.Series | np.ndarray, digits: int = 1) -> str:
@@ -42,7 +38,7 @@ def interval_text(found: Contrast, scale: float = 100.0) -> str:
     shown = with_ends(*numbers, 2 if ratio else 1)
     if math.isinf(found.low) and math.isinf(found.high):
         shown = shown.partition(" [")[0]
-    return f"{'× ' + shown.lstrip('+') if ratio else shown}, {count(found.seeds, 'seed')}"
+    return f"{'× ' + shown.lstrip('+') if ratio else shown}, {how_many(found.seeds, 'seed')}"
 
 
 def in_points(found: Contrast) -> str:

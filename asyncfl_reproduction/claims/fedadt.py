@@ -14,13 +14,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims.base import ARITHMETIC, CONSTRUCTED, Claim
 from asyncfl_reproduction.claims.findings import Finding, against, all_of, compare
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.measure import fedadt as measure
 from asyncfl_reproduction.statistics import FEWEST_SEEDS
 from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, OPEN
-from asyncfl_reproduction.written import count
 
 TARGETS = {"mnist": 0.9, "fmnist": 0.75, "cifar10": 0.4, "cifar100": 0.1}
 FIG1_TARGET = 0.35
@@ -120,8 +120,8 @@ def _fail_is_ending_below(m: Measured) -> Finding:
     if not runs:
         return Finding(NOT_RUN, NOTHING)
     named = ", reached the target and ended below: " + ", ".join(exceptions) if exceptions else ", no exception"
-    share = f"{count(missing, 'cell')} not run; " * bool(missing)
-    return Finding(FAILS if exceptions else HOLDS, f"{share}{count(runs, 'run')}{named}")
+    share = f"{how_many(missing, 'cell')} not run; " * bool(missing)
+    return Finding(FAILS if exceptions else HOLDS, f"{share}{how_many(runs, 'run')}{named}")
 
 
 def _margins(m: Measured) -> dict[str, pd.Series]:

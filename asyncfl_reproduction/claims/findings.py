@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction import statistics
 from asyncfl_reproduction.statistics import EQUAL_POINTS, Contrast, contrast, within_a_claim
 from asyncfl_reproduction.verdicts import NOT_RUN, REFUTED, joined, parts_counted
-from asyncfl_reproduction.written import count, interval_text, mean_text
+from asyncfl_reproduction.written import interval_text, mean_text
 
 MOST_LISTED = 6
 """Largest number of parts of a claim that a finding lists one by one."""
@@ -148,7 +149,7 @@ def _in_words(leaves: Sequence[Finding], verdicts: Sequence[str], verdict: str) 
     listed = [detail for detail, own in ran if own == verdict or len(ran) <= MOST_LISTED]
     more = [f"{len(listed) - MOST_LISTED} more"] if len(listed) > MOST_LISTED else []
     share = f"{len(ran)} of " * (len(ran) < len(leaves))
-    summary = f"{share}{count(len(leaves), 'part')}{' run' * bool(share)}: {parts_counted(verdicts)}"
+    summary = f"{share}{how_many(len(leaves), 'part')}{' run' * bool(share)}: {parts_counted(verdicts)}"
     return "; ".join([summary, *listed[:MOST_LISTED], *more])
 
 

@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from asyncfl_lite.base.errors import how_many
 from asyncfl_lite.runs.config import Config
 from asyncfl_reproduction.claims.findings import Finding, against, compare
 from asyncfl_reproduction.claims.measured import ACCURACY, UNTRAINED, Measured
 from asyncfl_reproduction.league.costs import storage
 from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, benjamini_hochberg, contrast, scaled
 from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, OPEN, REVERSED
-from asyncfl_reproduction.written import count
 
 ANSWERED = "answered"
 SIGNS = {HOLDS: ">", EQUIVALENT: "≈"}
@@ -222,7 +222,7 @@ def server_memory(m: Measured) -> Answer:
         more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
         more += f", and {row.logits_kilobytes:.0f} kB of logits for each unlabelled sample" * bool(row.logits_kilobytes)
         accuracy = f"{100 * row.accuracy:.1f}%{m.mark(f'{LARGE}/{row.Index}')}"
-        texts.append(f"{row.Index} {accuracy}, {count(row.models, 'model')}, {row.kilobytes:.0f} kB{more}")
+        texts.append(f"{row.Index} {accuracy}, {how_many(row.models, 'model')}, {row.kilobytes:.0f} kB{more}")
     if not texts:
         return Answer(NOT_RUN, "no cell of overlaid MNIST at large delay was run")
     return Answer(ANSWERED, "; ".join(texts) + "; generators, pools and labelled sets are not counted")

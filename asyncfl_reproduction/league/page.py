@@ -14,6 +14,7 @@ from jinja2 import Environment
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
+from asyncfl_lite.base.errors import how_many
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.style import ACCENT
 from asyncfl_lite.runs.assembly import load_task
@@ -39,7 +40,7 @@ from asyncfl_reproduction.report.page import picture
 from asyncfl_reproduction.report.ranks import Ranking, draw_ranks
 from asyncfl_reproduction.statistics import Contrast
 from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words, tried
-from asyncfl_reproduction.written import count, with_signs
+from asyncfl_reproduction.written import with_signs
 
 HEADINGS = {"tuned": ("Tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", EQUIVALENT: "#1d4ed8"}
@@ -119,16 +120,17 @@ def content(outcome: Outcome) -> dict[str, Any]:
 
 def _about(outcome: Outcome) -> str:
     place = outcome.found[0].place
-    where = f"{count(len({one.place.name for one in outcome.found}), 'place')} (a workload under a delay law)"
+    where = f"{how_many(len({one.place.name for one in outcome.found}), 'place')} (a workload under a delay law)"
     haste = " Entered with --quick, so only on the first workload, and only tuned." * outcome.quick
-    return f"{where}, {count(len(place.seeds), 'seed')} each, every run with {place.updates} client updates.{haste}"
+    return f"{where}, {how_many(len(place.seeds), 'seed')} each, every run with {place.updates} client updates.{haste}"
 
 
 def _lead(outcome: Outcome, column: str) -> str:
     """Describe how many comparisons in a column have each verdict."""
     rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
     return (
-        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {count(len(rows), 'comparison')}. "
+        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, "
+        f"{how_many(len(rows), 'comparison')}. "
         f"After the same number of client updates: {_counted([row.verdict for row in rows])}. After the same virtual "
         f"time, when the first of the two runs ends: {_counted([row.verdict_in_time for row in rows])}."
     )
@@ -151,8 +153,8 @@ def _looked_before(outcome: Outcome) -> list[str]:
         return []
     looks = len(outcome.earlier) + 1
     return [
-        f"Look {looks}: other code of this name has been entered {count(looks - 1, 'time')} before and seen the same "
-        f"seeds ({', '.join(outcome.earlier)}). No interval here accounts for it."
+        f"Look {looks}: other code of this name has been entered {how_many(looks - 1, 'time')} before and seen the "
+        f"same seeds ({', '.join(outcome.earlier)}). No interval here accounts for it."
     ]
 
 
@@ -185,7 +187,7 @@ def _column(outcome: Outcome, name: str) -> dict[str, Any]:
 def _rank_said(title: str, name: str, found: Ranking, places: int) -> str:
     near = [plots.title(method) for method in found.near(name) if method != name]
     of = f"{title} has mean rank {found.ranks[name]:.1f} of {len(found.ranks)}, 1 being best"
-    over = f"over {count(found.blocks, 'seed')} of {count(places, 'place')}"
+    over = f"over {how_many(found.blocks, 'seed')} of {how_many(places, 'place')}"
     if not near:
         return f"{of}, {over}. The critical difference, {found.critical:.1f}, distinguishes it from all others."
     apart = len(found.ranks) - 1 - len(near)
@@ -209,10 +211,10 @@ def _place(outcome: Outcome, one: Standings) -> dict[str, Any]:
     scale = min(WIDEST_BAR, max(1.5, *(100 * end for end in ends), 1.5))
     known, config = not math.isnan(one.target), one.place.config_of(REFERENCE)
     curves, shown = draw_beside(one, name)
+    told = f"Of {how_many(len(others), 'method')}: {title} is {counts}." if others else "No other method was run here."
     return {
         "name": one.place.name,
-        "said": f"Task {config.task}, delay law {config.delay}. "
-        + (f"Of {count(len(others), 'method')}: {title} is {counts}." if others else "No other method was run here."),
+        "said": f"Task {config.task}, delay law {config.delay}. {told}",
         "scale": f"{scale:.2g}",
         "target": f"{TARGET_SHARE:.0%} of FedBuff's accuracy with the same seed, on average {one.target:.1%}" if known
         else "no target, as FedBuff was not run",
@@ -360,7 +362,7 @@ def _tried_said(outcome: Outcome) -> str:
 def _changes(outcome: Outcome) -> list[str]:
     left = [row for one in outcome.found for row in one.rows if row.verdict == OPEN]
     soon = [row.to_decide for row in left if row.to_decide]
-    seeds = f"More seeds: {count(len(left), 'comparison')} {'is' if len(left) == 1 else 'are'} open. "
+    seeds = f"More seeds: {how_many(len(left), 'comparison')} {'is' if len(left) == 1 else 'are'} open. "
     if soon:
         seeds += f"If means and deviations stayed the same, up to {max(soon)} seeds would decide {len(soon)} of them."
     lines = [

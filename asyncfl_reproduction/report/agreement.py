@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims.measured import ACCURACY
 from asyncfl_reproduction.grid.tidy import read_tidy
 from asyncfl_reproduction.report.names import place
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.tables import folded, listed
-from asyncfl_reproduction.written import count
 
 
 def agreement(recorded: Recorded, kept: str | Path | None) -> pd.DataFrame:
@@ -48,7 +48,7 @@ def in_words(table: pd.DataFrame) -> str:
     """
     if table.empty:
         return ""
-    same, runs = _same(table), count(len(table), "run")
+    same, runs = _same(table), how_many(len(table), "run")
     others, has = int((~same).sum()), "have the recorded accuracy to the bit"
     if not others:
         return f"All {runs} {has}." if len(table) > 1 else f"The only run {has.replace('have', 'has', 1)}."
@@ -69,7 +69,7 @@ def by_seed(table: pd.DataFrame, names: Mapping[str, str]) -> str:
     wide = table.assign(said=said).pivot(index="cell", columns="seed", values="said").fillna("not run")
     wide = wide.reindex(dict.fromkeys(table["cell"])).rename(columns="seed {}".format).rename_axis(columns=None)
     wide.insert(0, "cell", [f"{place(path)}: {names[path]}" for path in wide.index])
-    line = f"Accuracy of {count(len(table), 'run')} by seed, in percent, and the recorded accuracy where it differs"
+    line = f"Accuracy of {how_many(len(table), 'run')} by seed, in percent, and the recorded accuracy where it differs"
     return folded(escape(line), listed(wide).to_html())
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims.measured import TUNED
 from asyncfl_reproduction.digests import checked
 from asyncfl_reproduction.grid.columns import FIXED
@@ -18,7 +19,7 @@ from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.shown import RECORDED
 from asyncfl_reproduction.report.tables import background, listed
 from asyncfl_reproduction.verdicts import NOT_RUN, parts_counted
-from asyncfl_reproduction.written import count, interval_text, with_signs
+from asyncfl_reproduction.written import interval_text, with_signs
 
 TIER = "laptop"
 FILE = f"{TIER}/verdicts.csv"
@@ -94,7 +95,7 @@ def in_words(recorded: Recorded, kept: pd.DataFrame, agreed: str = "") -> str:
     there = kept.reindex(own["id"])
     parts = [_answer(where, found) for where, found in (("Recorded", there), ("This run", own))]
     done = len(recorded.results)
-    cells = f"{done} of {count(len(recorded.cells), 'cell')} {'was' if done == 1 else 'were'} run."
+    cells = f"{done} of {how_many(len(recorded.cells), 'cell')} {'was' if done == 1 else 'were'} run."
     return (
         f"**The papers' {len(own)} central comparisons. {' '.join(parts)} {agreed}**".replace(" **", "**")
         + f"\n\n{cells} With fewer seeds, more comparisons stay open."
@@ -104,7 +105,7 @@ def in_words(recorded: Recorded, kept: pd.DataFrame, agreed: str = "") -> str:
 def _answer(where: str, found: pd.DataFrame) -> str:
     """Return the number of headlines with each verdict, after the words that say whose verdicts they are."""
     seeds = found["seeds"].max()
-    with_seeds = "" if pd.isna(seeds) else f", with up to {count(int(seeds), 'seed')}"
+    with_seeds = "" if pd.isna(seeds) else f", with up to {how_many(int(seeds), 'seed')}"
     return f"{where}{with_seeds}: {parts_counted(found['verdict'].fillna(NOT_RUN)) or 'none was run'}."
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims.kuiper import (
     BIASES,
     BURSTS,
@@ -27,7 +28,6 @@ from asyncfl_reproduction.claims.kuiper import (
 from asyncfl_reproduction.measure.kuiper import five_clients
 from asyncfl_reproduction.report.figures import PaperFigure, draw_bars, draw_lines, finish, panels, percent
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.written import count
 
 BIAS = "non-IID bias"
 THREE = METHODS[:3]
@@ -246,7 +246,7 @@ def dropping(recorded: Recorded) -> Figure | None:
 def assistants(recorded: Recorded) -> Figure | None:
     """Draw KUIPER's Fig. 14(a) and Table 3: the student's accuracy by number of assistants."""
     starts = {"from scratch": "scratch"}
-    starts |= {count(n, "assistant"): f"assistants-{n}" for n in range(4)}
+    starts |= {how_many(n, "assistant"): f"assistants-{n}" for n in range(4)}
     shown = {name: percent(recorded, cell("table3", place)) for name, place in starts.items()}
     return draw_bars({"": shown}, ylabel="student's test accuracy, %")
 

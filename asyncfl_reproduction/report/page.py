@@ -14,6 +14,7 @@ from pandas.io.formats.style import Styler
 from PIL import Image as Pixels
 
 from asyncfl_lite import plots
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims import VERDICTS
 from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
@@ -35,7 +36,6 @@ from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.report.searches import own_searches, searches
 from asyncfl_reproduction.report.tables import as_list, background, beside, folded, listed, was_run
 from asyncfl_reproduction.report.tries import draw_tries, tries
-from asyncfl_reproduction.written import count
 
 PANELS, LINES, PICTURES = 12, 12, 4
 """Most panels of a picture of a user's own curves, most lines of a panel, and most pictures."""
@@ -59,7 +59,7 @@ def _about(table: pd.DataFrame) -> str:
     """Describe a table's numbers by their metrics and units, if there are at most three, and by the number of seeds."""
     metrics = table[["metric", "unit"]].drop_duplicates().agg(", ".join, axis=1)
     seeds = shown.usual_seeds(table)
-    spread = f" · ours: mean ± standard deviation over {count(int(seeds), 'seed')}" if seeds else ""
+    spread = f" · ours: mean ± standard deviation over {how_many(int(seeds), 'seed')}" if seeds else ""
     return f" · {'; '.join(metrics)}" * (len(metrics) <= 3) + spread
 
 
@@ -121,7 +121,7 @@ class Page:
         kept = len(self.recorded.from_kept)
         where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
         stand_in = "The data and models, and what they stand in for:"
-        said = f"**{runs} of {count(cells, 'cell')} recorded.**{where} {FOOTNOTE} {stand_in}"
+        said = f"**{runs} of {how_many(cells, 'cell')} recorded.**{where} {FOOTNOTE} {stand_in}"
         display(Markdown(said), listed(summary.stand_ins(self.recorded).replace({"cells": summary.TITLES})))
 
     def claims(self, paper: str) -> None:
@@ -171,7 +171,7 @@ class Page:
             said = f"**{paper}, {name}.** {figure.caption}"
             display(Markdown(said), picture(drawn, said.replace("*", "")))
         if left:
-            display(HTML(folded(f"{count(len(left), 'figure')} not run at this tier", as_list(left))))
+            display(HTML(folded(f"{how_many(len(left), 'figure')} not run at this tier", as_list(left))))
 
     def head_to_head(self) -> None:
         """Show the league as a ranked heat map, as mean ranks with their critical difference, and as numbers."""
@@ -193,7 +193,7 @@ class Page:
             display(HTML(shown.questions(self.recorded.questions[run], names(self.recorded.league.cells))))
         if not run.all():
             left = listed(self.recorded.questions[~run].drop(columns="state")).to_html()
-            display(HTML(folded(f"{count(int((~run).sum()), 'question')} not answered", left)))
+            display(HTML(folded(f"{how_many(int((~run).sum()), 'question')} not answered", left)))
 
     def methods(self) -> None:
         """Show every method once in the same setting, as a table and as curves."""
@@ -263,7 +263,7 @@ class Page:
             if (figure := draw_curves(self.recorded, own)) is not None:
                 display(picture(figure, "Accuracy over virtual time, one line per cell"))
         if left := titles[PANELS * PICTURES :]:
-            display(Markdown(f"{count(len(left), 'more panel')} of curves, from `{left[0]}` on, are not drawn."))
+            display(Markdown(f"{how_many(len(left), 'more panel')} of curves, from `{left[0]}` on, are not drawn."))
 
     def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
         """Write every table of the report as CSV, Markdown and LaTeX, if a folder is given.
@@ -275,7 +275,7 @@ class Page:
         if folder:
             files = write_tables(self.recorded, folder, own=own)
             display(
-                Markdown(f"{count(len(files) // 3, 'table')} as CSV, Markdown and LaTeX in `{Path(folder).name}/`.")
+                Markdown(f"{how_many(len(files) // 3, 'table')} as CSV, Markdown and LaTeX in `{Path(folder).name}/`.")
             )
 
 

@@ -12,6 +12,7 @@ from html import escape
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.grid.columns import untuned
 from asyncfl_reproduction.published import layout
 from asyncfl_reproduction.report.names import WORDS, in_names, with_titles, words
@@ -30,7 +31,7 @@ from asyncfl_reproduction.report.tables import (
     part,
     quiet,
 )
-from asyncfl_reproduction.written import count, with_signs
+from asyncfl_reproduction.written import with_signs
 
 Names = Mapping[str, str]
 """Path of a cell -> its name."""
@@ -95,7 +96,7 @@ def usual_seeds(table: pd.DataFrame) -> str:
 
 def _number(text: str, seeds: str, usual: str, title: str) -> str:
     """Return a number as HTML, with an unusual number of seeds in brackets and its source as a tooltip."""
-    shown = escape(in_one_line(text) + (f" ({count(int(seeds), 'seed')})" if seeds not in ("", usual) else ""))
+    shown = escape(in_one_line(text) + (f" ({how_many(int(seeds), 'seed')})" if seeds not in ("", usual) else ""))
     return f'<span title="{escape(title)}">{shown}</span>' if title else shown
 
 
@@ -137,7 +138,7 @@ def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
     if not run.all():
         left = shown[~run].iloc[:, :4].assign(why=[_reason(detail, names) for detail in table["detail"][~run]])
         inner = _text_table(left, pd.DataFrame("", left.index, left.columns))
-        parts.append(folded(f"{count(int((~run).sum()), 'claim')} not run", inner))
+        parts.append(folded(f"{how_many(int((~run).sum()), 'claim')} not run", inner))
     return "".join(parts)
 
 

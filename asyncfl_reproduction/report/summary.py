@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims import CLAIMS, VERDICTS
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report.names import marked, place, words
@@ -26,7 +27,7 @@ from asyncfl_reproduction.report.tables import (
     listed,
     part,
 )
-from asyncfl_reproduction.written import count, with_signs
+from asyncfl_reproduction.written import with_signs
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
 
@@ -160,11 +161,11 @@ def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
     table = recorded.table()
     run = table["cell"].isin(list(recorded.results))
     parts = [
-        folded(f"{escape(title)}: {count(len(rows), 'cell')}", _cells(rows, names))
+        folded(f"{escape(title)}: {how_many(len(rows), 'cell')}", _cells(rows, names))
         for title, rows in table[run].groupby(table["cell"].map(place), sort=False)
     ]
     if left := [f"{place(path)}: {names[path]}" for path in table["cell"][~run]]:
-        parts.append(folded(f"{count(len(left), 'cell')} of {len(table)} not run", as_list(left)))
+        parts.append(folded(f"{how_many(len(left), 'cell')} of {len(table)} not run", as_list(left)))
     return "".join(parts)
 
 
@@ -191,6 +192,6 @@ def outdated(recorded: Recorded) -> str:
     parts = []
     for state, reason in reasons.items():
         if paths := [path for path, found in recorded.outdated.items() if found == state]:
-            line = f"{count(len(paths), 'cell')} {reason}, left out here until run again"
+            line = f"{how_many(len(paths), 'cell')} {reason}, left out here until run again"
             parts.append(folded(line, as_list(paths)))
     return "".join(parts)
