@@ -1,13 +1,17 @@
-"""Callbacks: a user's own functions, which a run calls after versions and evaluations, and which can end the run."""
+"""What a run tells while it goes on: to its log, and to callbacks, a user's own functions, which can end the run."""
 
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from asyncfl_lite.base.errors import ConfigError, shown
 
+LOG = logging.getLogger("asyncfl_lite")
+"""The package's log. At the level INFO it gets the lines of :class:`~asyncfl_lite.runs.progress.Progress`, whether they
+are displayed or not."""
 OnVersion = Callable[[Any], None]
 OnEvaluate = Callable[[Any, dict[str, float]], None]
 """Types of the two callbacks; see :func:`asyncfl_lite.runs.run.run`. The first argument is the

@@ -26,14 +26,11 @@ from types import FrameType
 from typing import Any, Literal
 
 from asyncfl_lite.base.errors import ConfigError, shown
+from asyncfl_lite.runs.callbacks import LOG
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # in a notebook without ipywidgets, this import warns
     from tqdm.auto import tqdm
-
-
-LOG = logging.getLogger("asyncfl_lite")
-"""The package's log. At the level INFO it gets the lines of :class:`Progress`, whether they are displayed or not."""
 
 
 Run = Any

@@ -35,7 +35,7 @@ from asyncfl_lite.runs.assembly import (
     start_method,
     trainer_for,
 )
-from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun, call, check_callback
+from asyncfl_lite.runs.callbacks import LOG, OnEvaluate, OnVersion, StopRun, call, check_callback
 from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
 from asyncfl_lite.runs.store import (
@@ -65,7 +65,6 @@ Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
 COHORT = "cohort 2"
 """What a summary says of training in cohorts; a change that rounds differently raises the number. In runs that say
 ``cohort``, plain gradient steps took a gradient vector."""
-LOG = logging.getLogger("asyncfl_lite")
 
 
 def run(
