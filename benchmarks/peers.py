@@ -20,6 +20,8 @@ import statistics
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -195,18 +197,18 @@ def ticks(theirs: Theirs, seeds: dict[str, list[int]], runs: int = 2) -> None:
             print("|", " | ".join(row), f"| {statistics.mean(versions):.2f}, {max(versions)} | {size} |", flush=True)
 
 
-def jax_jobs(_: Any, __: Any, steps: int = 20, lr: float = 0.1) -> None:
-    """Train the same jobs as one ``vmap`` of a ``scan`` in JAX and as one cohort here; compare weights and times.
-
-    JAX has compiled, and is handed its minibatches; our time includes drawing them, and the clients' losses.
-    """
-    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+def trained_in_jax(module: Any, inputs: Tensor, labels: Tensor, lr: float) -> Callable[[Any], list[Any]]:
+    """Return a ``vmap`` of a ``scan`` over SGD steps: clients' ``(G, steps, B)`` minibatches -> their parameters."""
     import jax
     import jax.numpy as jnp
     from jax import lax
 
-    def outputs(layers: list[Any], parameters: list[Any], x: Any) -> Any:
-        left = iter(parameters)
+    samples, targets = jnp.asarray(inputs.numpy()), jnp.asarray(labels.numpy())
+    layers = [layer for layer in module.modules() if not list(layer.children())]
+    first = [jnp.asarray(parameter.detach().numpy()) for parameter in module.parameters()]
+
+    def loss(parameters: list[Any], indices: Any) -> Any:
+        x, left = samples[indices], iter(parameters)
         for layer in layers:
             match type(layer).__name__:
                 case "Conv2d":
@@ -219,7 +221,22 @@ def jax_jobs(_: Any, __: Any, steps: int = 20, lr: float = 0.1) -> None:
                     x = x @ next(left).T + next(left)
                 case "ReLU":
                     x = jax.nn.relu(x)
-        return x
+        return -jnp.take_along_axis(jax.nn.log_softmax(x), targets[indices][:, None], 1).mean()
+
+    def step(parameters: list[Any], indices: Any) -> Any:
+        return [p - lr * g for p, g in zip(parameters, jax.grad(loss)(parameters, indices), strict=True)], None
+
+    trained = jax.jit(jax.vmap(lambda plan: lax.scan(step, first, plan)[0]))
+    return lambda plans: jax.block_until_ready(trained(plans))
+
+
+def jax_jobs(_: Any, __: Any, steps: int = 20, lr: float = 0.1) -> None:
+    """Train the same jobs as one computation in JAX and as one cohort here; compare weights and times.
+
+    JAX has compiled, and is handed its minibatches; our time includes drawing them, and the clients' losses.
+    """
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    import jax
 
     print(f"\n| {steps} steps of jobs, JAX {jax.__version__} | JAX, ms | ours, ms | JAX / ours | weights apart, most |")
     print("|---|---|---|---|---|")
@@ -237,27 +254,13 @@ def jax_jobs(_: Any, __: Any, steps: int = 20, lr: float = 0.1) -> None:
         )  # fmt: skip
         run = Run(config, task=Task.from_tensors(*samples, *(part[:10] for part in samples)))
         work = [Job(0.0, client, client, 0, 0, 0.0, run.algorithm.x) for client in range(jobs)]
-        plans = jnp.asarray(np.stack([run.trainer.plan(job).indices for job in work]))
-        x, y = (jnp.asarray(part.numpy()) for part in samples)
-        module = run.model.module
-        layers = [layer for layer in module.modules() if not list(layer.children())]
-        first = [jnp.asarray(parameter.detach().numpy()) for parameter in module.parameters()]
-
-        def loss(parameters: list[Any], indices: Any, layers: Any = layers, x: Any = x, y: Any = y) -> Any:
-            chances = jax.nn.log_softmax(outputs(layers, parameters, x[indices]))
-            return -jnp.take_along_axis(chances, y[indices][:, None], 1).mean()
-
-        def step(parameters: list[Any], indices: Any, loss: Any = loss) -> Any:
-            return [p - lr * g for p, g in zip(parameters, jax.grad(loss)(parameters, indices), strict=True)], None
-
-        trained = jax.jit(jax.vmap(lambda plan, step=step, first=first: lax.scan(step, first, plan)[0]))
-        theirs = np.concatenate([np.asarray(part).reshape(jobs, -1) for part in trained(plans)], 1)
-        mine = torch.stack([outcome.delta for outcome in run.trainer(work)]) + run.algorithm.x
-        (they, we), (ratio,), _ = medians(
-            lambda trained=trained, plans=plans: jax.block_until_ready(trained(plans)),
-            lambda run=run, work=work: run.trainer(work),
-        )
-        apart = np.abs(mine.numpy() - theirs).max()
+        plans = jax.numpy.asarray(np.stack([run.trainer.plan(job).indices for job in work]))
+        theirs = partial(trained_in_jax(run.model.module, *samples, lr), plans)
+        ours = partial(run.trainer, work)
+        found = np.concatenate([np.asarray(part).reshape(jobs, -1) for part in theirs()], 1)
+        mine = torch.stack([outcome.delta for outcome in ours()]) + run.algorithm.x
+        (they, we), (ratio,), _ = medians(theirs, ours)
+        apart = np.abs(mine.numpy() - found).max()
         print(f"| {jobs} of a {what} | {1e3 * they:.1f} | {1e3 * we:.1f} | {ratio:.2f} | {apart:.1e} |", flush=True)
 
 
