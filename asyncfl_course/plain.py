@@ -38,7 +38,7 @@ def plain(value: Any) -> Any:
 
 
 def numbers_of(value: Any) -> np.ndarray:
-    """Return numbers of any kind and shape as an array of floats; None is no number."""
+    """Return numbers of any kind and shape as an array of floats; raise a TypeError for None."""
     if value is None:
         raise TypeError("None is no number")
     if isinstance(value, list | tuple):

@@ -272,7 +272,7 @@ class Residual(ModelSpec):
     """Abstract base of ResNets, whose channels double, and whose sides halve, at every stage but the first."""
 
     width: int = Field(8, ge=2)
-    """Number of channels in the first stage; each later stage has twice as many. The papers' networks have 64."""
+    """Number of channels in the first stage, which doubles at each later stage. The papers' networks have 64."""
     blocks: Blocks = (1, 1, 1)
     """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
 

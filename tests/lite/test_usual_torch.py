@@ -56,7 +56,7 @@ def seen():
 
 
 def computed() -> list:
-    """What comes of runs alone and in lockstep, and of a schedule; the data are loaded anew."""
+    """Load the data anew; return the results of runs alone and in lockstep, and of a schedule."""
     _loaded.cache_clear()
     alone, together = [run(config) for config in RUNS], run_many(RUNS)
     task = task_of(RUNS[1])

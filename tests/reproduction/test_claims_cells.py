@@ -1,4 +1,4 @@
-"""The papers' grids: so many cells for each artefact, beside printed rows, and every cell that a claim asks for."""
+"""The papers' grids: how many cells an artefact has, the printed rows beside them, and the cells that claims need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COUNTS = {
         "table1": (84, 84, 7), "table3": (12, 16, 2), "table4": (12, 12, 4), "fig1": (6, 6, 0), "control": (0, 1, 0),
     },
 }  # fmt: skip
-"""Paper -> artefact -> its cells in the paper's tier, at laptop scale, at smoke."""
+"""Paper -> artefact -> its number of cells in the tiers paper, laptop and smoke."""
 OURS = re.compile(
     r"/beside/|/control/|/equal-steps|/same-rates/|/jitter/|/fedbuff-(decayed|adaptive)|cifar100.*/fixed-0"
 )
@@ -56,7 +56,7 @@ def test_every_artefact_has_its_cells(paper):
 
 @each
 def test_every_cell_stands_beside_printed_rows(paper):
-    """One number of an artefact, both metrics of FedRevive's Table 1, or a plot, which prints none."""
+    """A cell has one printed number, or both metrics of FedRevive's Table 1; a plot prints none."""
     for name, cell in ((name, cell) for tier in TIERS for name, cell in cells_of(paper, tier).items()):
         assert bool(cell.published) != bool(OURS.search(name)), name
         for row in cell.published:
