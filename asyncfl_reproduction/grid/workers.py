@@ -23,13 +23,13 @@ from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asyncfl_lite.base.claims import CLAIM, Elsewhere, claim, held, is_claimed, is_left_behind
+from asyncfl_lite.base.claims import CLAIM, Elsewhere, claimed, is_left_behind
 from asyncfl_lite.base.errors import ConfigError, ResultError, SimulationError, needs, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_reproduction.grid.cells import Cell
@@ -101,13 +101,13 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
     """Claim and run a cell, unless it is complete, is claimed by another grid, or was started too often."""
     if cell.is_complete(runs):
         return cell.name, FINISHED
-    try:
-        claimed = claim(cell.folder(runs) / CLAIM, grid)
-    except OSError as trouble:  # becomes the cell's error, and the others go on
-        return cell.name, f"{ResultError.__name__}: {cell.folder(runs)}: cannot be written ({reason(trouble)})"
-    if isinstance(claimed, Elsewhere):
-        return cell.name, claimed
-    with held(claimed):
+    with ExitStack() as claim:
+        try:
+            elsewhere = claim.enter_context(claimed(cell.folder(runs) / CLAIM, grid))
+        except OSError as trouble:  # becomes the cell's error, and the others go on
+            return cell.name, f"{ResultError.__name__}: {cell.folder(runs)}: cannot be written ({reason(trouble)})"
+        if elsewhere:
+            return cell.name, elsewhere
         return (cell.name, FINISHED) if cell.is_complete(runs) else _begin(work, cell, runs)
 
 
@@ -130,10 +130,9 @@ def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
 def _tidy_up_after_others(folder: Path, grid: str) -> None:
     """Delete the unfinished files of a killed grid in a cell's folder; files of a running grid stay."""
     with suppress(OSError):  # the next process that writes there reports the error
-        if is_claimed(folder / CLAIM) or any(_unfinished(folder)):
-            claimed = claim(folder / CLAIM, grid)
-            if isinstance(claimed, Path):
-                with held(claimed):
+        if (folder / CLAIM).exists() or any(_unfinished(folder)):
+            with claimed(folder / CLAIM, grid) as elsewhere:
+                if not elsewhere:
                     _tidy(folder)
 
 

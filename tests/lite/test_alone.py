@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import warnings
 import pytest
 
 from asyncfl_lite import Config, load_result, run, run_many
-from asyncfl_lite.base.claims import VOID, _this_process
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import Run, run_in
@@ -96,32 +96,8 @@ def test_a_folder_is_free_again_when_a_run_has_failed_or_another_could_not_begin
     assert not list(tmp_path.rglob(".*"))
 
 
-@pytest.fixture
-def gone():
-    process = subprocess.Popen(["true"])
-    process.wait()
-    return {**_this_process(), "process": process.pid}
-
-
-@pytest.mark.parametrize(
-    ("change", "age", "free"),
-    [
-        ({}, 0, True),  # killed
-        ({"process": os.getpid(), "started": 1.0}, 0, True),  # its number is another process's now
-        ({"host": "node-7"}, 0, False),
-        ({"host": "node-7"}, VOID, True),
-        ({"namespace": 1}, 0, False),
-        ({"namespace": 1}, VOID, True),
-    ],
-)
-def test_a_claim_that_is_left_behind_locks_nobody_out(tmp_path, gone, change, age, free):
-    path = tmp_path / ".checkpoint.pt.claim-1"
-    path.write_text(json.dumps({**gone, **change}))
-    os.utime(path, (time.time() - age,) * 2)
-    if not free:
-        with pytest.raises(ResultError, match=r"if that process is gone, remove \.checkpoint\.pt\.claim-1$"):
-            run_in(tmp_path, CONFIG)
-        path.unlink()
+def test_a_claim_that_is_left_behind_locks_nobody_out(tmp_path):
+    (tmp_path / ".checkpoint.pt.claim").write_text("{}")
     assert run_in(tmp_path, CONFIG).summary["versions"] == 3
     assert not list(tmp_path.glob(".*"))
 
@@ -145,13 +121,13 @@ def test_of_several_commands_one_runs_and_the_others_say_so(tmp_path):
     command = [sys.executable, "-m", "asyncfl_lite.cli", "run", "--out", str(tmp_path), *OPTIONS, "--rounds=1000000"]
     first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 100
-    while not list(tmp_path.glob(".checkpoint.pt.claim-1")):
+    while not list(tmp_path.glob(".checkpoint.pt.claim")):
         assert time.monotonic() < end and first.poll() is None
         time.sleep(0.05)
     for options in ([], ["--force", "--client-lr=0.07"]):
         other = subprocess.run([*command, *options], capture_output=True, text=True, timeout=100)
         assert other.returncode == 2 and other.stderr.count("\n") == 1
-        assert f"in use by another run (runs on {_this_process()['host']} (process {first.pid})" in other.stderr
+        assert f"in use by another run (runs on {platform.node()} (process {first.pid})" in other.stderr
     first.send_signal(signal.SIGTERM)
     told = first.communicate(timeout=100)[1]
     assert first.returncode == -signal.SIGTERM and "saved in" in told

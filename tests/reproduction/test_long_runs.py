@@ -51,7 +51,7 @@ def workers_of(process: int) -> list[int]:
 
 def begun_since(runs: Path, moment: float) -> bool:
     """Whether a process has begun a cell, and claimed it, after a moment."""
-    for path in runs.rglob(".claim-*"):
+    for path in runs.rglob(".claim"):
         with suppress(FileNotFoundError):  # it has just ended
             if path.stat().st_mtime > moment:
                 return True

@@ -10,13 +10,13 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 import pytest
 
-from asyncfl_lite.base import claims
-from asyncfl_lite.base.claims import CLAIM, Elsewhere, claim, held
+from asyncfl_lite.base.claims import CLAIM, Elsewhere, claimed, is_left_behind
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, FINISHED, outcomes
 from conftest import toy_grid
@@ -30,115 +30,84 @@ def grid(tmp_path):
     return toy_grid(tmp_path, "toy/a", "toy/b", "toy/c", "toy/d")
 
 
-@pytest.fixture
-def ended():
-    """A process of this host that has ended, as a claim names it."""
-    process = subprocess.Popen(["true"])
-    process.wait()
-    return {**claims._this_process(), "holder": "other", "process": process.pid}
+LOST = json.dumps({"holder": "other", "host": "node-7", "process": 1, "since": "2026-01-01 00:00 UTC"})
+"""A claim's file that a killed process has left behind."""
 
 
-def write_claim(folder, holder, number=1):
+def left_behind(folder, content=LOST):
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f".claim-{number}"
-    path.write_text(json.dumps(holder))
-    return path
-
-
-def make_old(path, seconds):
-    then = time.time() - seconds
-    os.utime(path, (then, then))
+    (folder / CLAIM).write_text(content)
 
 
 def test_a_claim_says_who_has_it_and_is_given_back(tmp_path):
-    first = claim(tmp_path / CLAIM, "one")
-    second = claim(tmp_path / CLAIM, "two")
-    assert isinstance(second, Elsewhere) and f"(process {os.getpid()}) since 20" in second
-    with held(first):
-        assert [path.name for path in tmp_path.iterdir()] == [".claim-1"]
+    with claimed(tmp_path / CLAIM, "one") as mine, claimed(tmp_path / CLAIM, "two") as theirs:
+        assert mine is None and f"(process {os.getpid()}) since 20" in theirs
+        assert is_left_behind(tmp_path / CLAIM, "one") and not is_left_behind(tmp_path / CLAIM, "two")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_claim_of_the_same_grid_is_that_of_a_lost_process(tmp_path):
-    assert claim(tmp_path / CLAIM, "one").name == ".claim-1"
-    with held(claim(tmp_path / CLAIM, "one")):
-        assert (tmp_path / ".claim-2").exists() and isinstance(claim(tmp_path / CLAIM, "two"), Elsewhere)
+@pytest.mark.parametrize("content", ["", "[1]", '{"host": 1', LOST])
+def test_a_claim_that_is_left_behind_is_in_nobodys_way(tmp_path, content):
+    left_behind(tmp_path, content)
+    with claimed(tmp_path / CLAIM, "one") as mine:
+        assert mine is None
     assert not list(tmp_path.iterdir())
 
 
-def test_one_of_many_that_claim_at_once_gets_it(tmp_path, ended):
-    """Free, and given up by a process that is gone: the moment at which several take it over."""
-    for before in (0, 1):
-        folders = [tmp_path / f"{before}-{number}" for number in range(20)]
+def test_a_claim_ends_with_its_process(tmp_path):
+    code = (
+        f"from asyncfl_lite.base.claims import *\nwith claimed(Path({str(tmp_path)!r}, CLAIM), 'x'): print(), input()"
+    )
+    with subprocess.Popen([sys.executable, "-uc", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        with claimed(tmp_path / CLAIM, "one") as theirs:
+            assert f"(process {process.pid})" in theirs
+        process.kill()
+    with claimed(tmp_path / CLAIM, "one") as mine:
+        assert mine is None
+
+
+@pytest.mark.parametrize("before", ["free", "left behind", "released meanwhile"])
+def test_one_of_many_that_claim_at_once_gets_it(tmp_path, before):
+    folders = [tmp_path / str(number) for number in range(20)]
+    with ExitStack() as kept, ExitStack() as others, ThreadPoolExecutor(8) as threads:
         for folder in folders:
-            if before:
-                write_claim(folder, ended)
-        with ThreadPoolExecutor(8) as threads:
-            asked = [
-                (folder, threads.submit(claim, folder / CLAIM, f"grid {n}")) for folder in folders for n in range(8)
-            ]
-        got = Counter(folder for folder, future in asked if isinstance(future.result(), Path))
-        assert got == dict.fromkeys(folders, 1)
+            if before == "left behind":
+                left_behind(folder)
+            if before == "released meanwhile":
+                others.enter_context(claimed(folder / CLAIM, "other"))
+
+        def ask(folder):
+            return kept.enter_context(claimed(folder / CLAIM, "one"))
+
+        asked = [(folder, threads.submit(ask, folder)) for folder in folders for _ in range(8)]
+        others.close()
+        got = Counter(folder for folder, future in asked if future.result() is None)
+    assert got == dict.fromkeys(folders, 1) or (before == "released meanwhile" and set(got.values()) <= {1})
 
 
-@pytest.mark.parametrize("change", [{}, {"process": os.getpid(), "started": 1.0}], ids=["gone", "number used again"])
-def test_a_claim_whose_process_is_gone_on_this_host_is_taken_over_at_once(tmp_path, ended, change):
-    write_claim(tmp_path, {**ended, **change})
-    assert claim(tmp_path / CLAIM, "one") == tmp_path / ".claim-2"
-
-
-@pytest.mark.parametrize("where", [{"host": "other-host"}, {"namespace": 1}], ids=["host", "container"])
-def test_a_claim_of_another_host_is_void_when_it_was_not_renewed(tmp_path, ended, where):
-    path = write_claim(tmp_path, {**ended, **where})
-    make_old(path, claims.VOID - 60)
-    assert "runs on" in claim(tmp_path / CLAIM, "one")
-    make_old(path, claims.VOID + 60)
-    assert isinstance(claim(tmp_path / CLAIM, "one"), Path)
-
-
-@pytest.mark.parametrize("content", ["", "[1]", '{"host": 1'])
-def test_a_claim_that_is_being_written_counts(tmp_path, content):
-    path = tmp_path / ".claim-1"
-    path.write_text(content)
-    assert claim(tmp_path / CLAIM, "one") == "claimed by another process"
-    make_old(path, claims.VOID + 60)
-    assert isinstance(claim(tmp_path / CLAIM, "one"), Path)
-
-
-def test_a_claim_is_renewed_while_its_cell_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "RENEWED", 0.01)
-    path = claim(tmp_path / CLAIM, "one")
-    make_old(path, 1000)
-    with held(path):
-        end = time.monotonic() + 10
-        while time.time() - path.stat().st_mtime > 500:
-            assert time.monotonic() < end, "not renewed"
-            time.sleep(0.01)
-
-
-def test_a_grid_leaves_to_others_what_they_have_and_takes_what_they_lost(grid, tmp_path, ended):
+def test_a_grid_leaves_to_others_what_they_have_and_takes_what_they_lost(grid, tmp_path):
     cells, ran = expand_grid(grid), []
-    write_claim(cells[0].folder(tmp_path), {**claims._this_process(), "holder": "other"})
-    (cells[0].folder(tmp_path) / BEGUN).write_text("1")
-    write_claim(cells[1].folder(tmp_path), ended)
 
     def work(cell, runs):
         ran.append(cell.name)
         return cell.name, None
 
-    found = dict(outcomes(work, cells, tmp_path))
+    with claimed(cells[0].folder(tmp_path) / CLAIM, "other"):
+        (cells[0].folder(tmp_path) / BEGUN).write_text("1")
+        left_behind(cells[1].folder(tmp_path))
+        found = dict(outcomes(work, cells, tmp_path))
+        left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
     assert ran == ["toy/b", "toy/c", "toy/d"]
     assert isinstance(found.pop("toy/a"), Elsewhere) and set(found.values()) == {None}
-    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
-    assert sorted(left) == [BEGUN, ".claim-1", "smoke.yaml", "toy.yaml"]  # the other grid's, untouched
+    assert sorted(left) == [BEGUN, CLAIM, "smoke.yaml", "toy.yaml"]  # the other grid's, untouched
 
 
 def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_and_not_forgotten(
     grid, tmp_path, monkeypatch
 ):
     """Of the two that another grid has, it ends one, and dies in the other."""
-    cells = expand_grid(grid)[:3]
-    theirs = [write_claim(cell.folder(tmp_path), {**claims._this_process(), "holder": "x"}) for cell in cells[:2]]
+    cells, theirs = expand_grid(grid)[:3], ExitStack()
     ran, complete = [], set()
     monkeypatch.setattr(Cell, "is_complete", lambda cell, runs: cell.name in complete)
 
@@ -146,11 +115,14 @@ def test_a_cell_that_another_grid_completes_or_loses_meanwhile_is_not_run_twice_
         ran.append(cell.name)
         if cell is cells[2]:
             complete.add("toy/a")
-            theirs[0].unlink()
-            theirs[1].write_text(json.dumps({**claims._this_process(), "holder": "x", "started": 1.0}))
+            theirs.close()
+            left_behind(cells[1].folder(tmp_path))
         return cell.name, None
 
-    assert dict(outcomes(work, cells, tmp_path)) == {"toy/a": FINISHED, "toy/b": None, "toy/c": None}
+    with theirs:
+        for cell in cells[:2]:
+            theirs.enter_context(claimed(cell.folder(tmp_path) / CLAIM, "x"))
+        assert dict(outcomes(work, cells, tmp_path)) == {"toy/a": FINISHED, "toy/b": None, "toy/c": None}
     assert ran == ["toy/c", "toy/b"]
 
 
@@ -177,7 +149,7 @@ def test_two_grids_share_the_cells_of_a_folder(grid, tmp_path):
     assert [process.returncode for process in both] == [0, 0], printed
     done = [int(out.split(" cells done")[0].splitlines()[-1]) for out, _ in printed]
     assert sum(done) == len(cells) and all(cell.is_complete(runs) for cell in cells)
-    assert not list(runs.rglob(".claim-*")) and not list(runs.rglob(BEGUN))
+    assert not list(runs.rglob(CLAIM)) and not list(runs.rglob(BEGUN))
 
 
 @pytest.mark.long
