@@ -21,7 +21,6 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Literal
 
@@ -41,25 +40,12 @@ Shown = bool | Literal["lines"]
 evaluations, at most one every ``SECONDS_BETWEEN_LINES`` seconds."""
 
 SECONDS_BETWEEN_LINES = 5.0
-SECONDS_WITHOUT_VERSION = 60.0
-"""Seconds without a new version after which a line says how many jobs have come and gone meanwhile."""
 
 
 def check_shown(progress: Any) -> None:
     """Raise a ConfigError for a value that is none of the kinds of display in :data:`Shown`."""
     if not (isinstance(progress, bool) or progress == "lines"):
         raise ConfigError(f"progress: must be True (a bar), 'lines' or False, got {shown(progress)}")
-
-
-@dataclass
-class _Wait:
-    """When a run made its last version, when a line last spoke of it, and the jobs sent and spoiled until then."""
-
-    version: int
-    began: float
-    said_at: float
-    jobs: int
-    spoiled: int
 
 
 class Progress:
@@ -73,9 +59,7 @@ class Progress:
         self.bar = tqdm(total=self.total, unit="version", disable=shown is not True)
         self.began, self.said_at = time.monotonic(), -float("inf")
         self.first: tuple[float, float] | None = None
-        self.waits: dict[int, _Wait] = {}
         for run in runs:
-            run.progress = self
             run.simulation.version_observers.append(lambda _, run=run: self._made_version(run))
 
     def __enter__(self) -> Progress:
@@ -103,34 +87,9 @@ class Progress:
             if self.lines:
                 print(line, file=sys.stderr, flush=True)
 
-    def waiting(self, run: Run) -> None:
-        """Say, once a minute, how many jobs have ended since a run's last version; called when one made no version.
-
-        Without a display, a warning says it once, if jobs were refused or lost.
-        """
-        now, jobs = time.monotonic(), run.simulation.sequence_no
-        spoiled = len(run.algorithm.rejections) + len(run.simulation.ended)
-        wait = self.waits.get(id(run))
-        if wait is None or wait.version != run.algorithm.version:
-            self.waits[id(run)] = _Wait(run.algorithm.version, now, now, jobs, spoiled)
-            return
-        if now - wait.said_at < SECONDS_WITHOUT_VERSION:
-            return
-        first, wait.said_at, spoiled = wait.said_at == wait.began, now, spoiled - wait.spoiled
-        line = (
-            f"{self._of_all(run)}no version since version {wait.version}, for {in_words(now - wait.began)}: "
-            f"{jobs - wait.jobs:,} jobs, {spoiled:,} of them refused or lost, time {run.simulation.clock:.1f}"
-        )
-        if self.lines or not self.bar.disable:
-            self.bar.write(line, file=sys.stderr)
-        elif first and spoiled:
-            warnings.warn(line, stacklevel=2)
-
-    def _of_all(self, run: Run, versions: str = "") -> str:
-        return f"{len(self.runs)} runs, {versions}seed {run.config.seed}: " if len(self.runs) > 1 else ""
-
     def _line(self, run: Run, row: Mapping[str, float], versions: int) -> str:
-        of_all = self._of_all(run, f"{versions}{f' of {self.total}' * bool(self.total)} versions; ")
+        of_all = f"{len(self.runs)} runs, {versions}{f' of {self.total}' * bool(self.total)} versions; "
+        of_all = f"{of_all}seed {run.config.seed}: " if len(self.runs) > 1 else ""
         version = f"version {row['version']:.0f}" + (f" of {run.config.rounds}" if run.config.rounds else "")
         times = f"time {row['time']:.1f}" + (f" of {run.config.horizon:g}" if run.config.horizon else "")
         spent = f"{time.monotonic() - self.began:.0f} s{self._left()}"

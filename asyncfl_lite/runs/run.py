@@ -58,7 +58,7 @@ from asyncfl_lite.tasks import Task
 
 if TYPE_CHECKING:
     from asyncfl_lite.models.given import OwnModel
-    from asyncfl_lite.runs.progress import Progress, Shown
+    from asyncfl_lite.runs.progress import Shown
 
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
 """Weights to start from: a file, a state dict, a module, or a saved result's folder."""
@@ -245,7 +245,6 @@ class Run:
         self.saved_at = time.monotonic()
         self.ran_under = [self.versions]
         self.stopped: str | None = None
-        self.progress: Progress | None = None
         self.claim: ExitStack | None = None
 
     @cached_property
@@ -273,7 +272,6 @@ class Run:
         if self.checkpoint is not None:
             self.simulation.observers.append(self._save_in_time)
         self.simulation.version_observers.append(self._made_version)
-        self.simulation.waiting_observers.append(self._made_none)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise ConfigError(
@@ -374,15 +372,6 @@ class Run:
             self.save()
         if self.on_version is not None:
             call(self.on_version, self)
-
-    def _made_none(self, simulation: Simulation) -> None:
-        """Tell the display, if there is one or jobs are refused or lost, that a job ended without making a version."""
-        if self.progress is None and (self.algorithm.rejections or simulation.ended):
-            from asyncfl_lite.runs.progress import Progress
-
-            self.progress = Progress(False, [self])
-        if self.progress is not None:
-            self.progress.waiting(self)
 
     def _record(self) -> None:
         row = {

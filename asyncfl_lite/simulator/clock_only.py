@@ -91,7 +91,7 @@ class ClockOnly(Simulation):
     @property
     def _is_plain(self) -> bool:
         """Whether each arrival only counts, and starts one job of a uniformly random idle client."""
-        watched = self.observers or self.version_observers or self.waiting_observers
+        watched = self.observers or self.version_observers
         kinds = type(self), type(self.algorithm), type(self.selection)
         plain = kinds == (ClockOnly, VersionCounter, Uniform) and type(self.scheduling) in (BEFORE, AFTER)
         return plain and self.together and not watched and self.algorithm.buffer_size <= most_accepted(self.scheduling)

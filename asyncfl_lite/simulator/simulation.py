@@ -94,7 +94,6 @@ class Simulation:
         arrivals: every :class:`Arrival` so far, which can be read but not changed.
         version_observers: functions that are called with this simulation after every event that made a version (an
             arrival, or the loss of a job); the arrival is among ``arrivals`` by then.
-        waiting_observers: functions that are called with this simulation after every event that made no version.
         idle: the clients without work.
         num_clients: how many clients there are.
         jobs_of: client -> how many jobs it has had.
@@ -142,7 +141,6 @@ class Simulation:
     refused_in_a_row: int = field(default=0, init=False)
     accepted_in_a_row: int = field(default=0, init=False)
     version_observers: list[VersionObserver] = field(default_factory=list, init=False)
-    waiting_observers: list[VersionObserver] = field(default_factory=list, init=False)
     heap: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
     untrained: list[Job] = field(default_factory=list, init=False)
     midway: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
@@ -315,9 +313,6 @@ class Simulation:
             self.observed_version = self.algorithm.version
             for observe_version in self.version_observers:
                 observe_version(self)
-        else:
-            for observe_waiting in self.waiting_observers:
-                observe_waiting(self)
         if arrival is not None:
             for observe in self.observers:
                 observe(self, arrival)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
 from contextlib import nullcontext
 
 import numpy as np
@@ -340,24 +339,3 @@ def test_copies_of_a_configuration_are_checked(update, words):
         run(Config.model_construct(**{**TINY.__dict__, **update}))
     whole = TINY.on_own_task("mine").model_copy(update={"rounds": 7})
     assert whole.own_task == "mine" and whole == Config(**{**TINY.as_dict(), "rounds": 7})
-
-
-# --- no version comes -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shown", ["lines", True, False])
-def test_a_run_without_versions_says_by_jobs_how_it_goes_on(shown, capsys, monkeypatch):
-    """Every job takes 20 seconds of a clock of our own; nearly all are damaged, so that no version comes."""
-    now = [0.0]
-    monkeypatch.setattr("asyncfl_lite.runs.progress.time.monotonic", lambda: now[0])
-    begun = Run(Config(**{**TINY.as_dict(), "faults": {"damage": 1 - 1e-12}, "rounds": 1, "horizon": 40.0}))
-    begun.simulation.observers.append(lambda *_: now.__setitem__(0, now[0] + 20.0))
-    told = (
-        pytest.warns(UserWarning, match="no version since version 0, for 60 s: ") if shown is False else nullcontext()
-    )
-    with told:
-        result = begun.finish(progress=shown)
-    assert result.summary["versions"] == 0 and result.summary["refused_updates"] == result.summary["client_updates"] > 5
-    lines = [line for line in capsys.readouterr().err.splitlines() if "no version since" in line]
-    assert len(lines) == (0 if shown is False else (result.summary["client_updates"] - 1) // 3)
-    assert all(re.search(r"\d+ jobs, \d+ of them refused or lost, time \d", line) for line in lines)
