@@ -295,11 +295,11 @@ def test_what_is_endless_or_large_does_not_fill_the_memory(tmp_path, capsys):
     large = tmp_path / "large.yaml"
     with large.open("wb") as file:
         file.truncate(20 * 10**9)  # of which the disk holds nothing
-    for place in ("/dev/zero", large):
+    for place, why in (("/dev/zero", "is a pipe or a device"), (large, "must be a file of settings of at most 10 MB")):
         for command in (["run", "--config"], ["grid"]):
             assert main([*command, str(place)]) == 2
             told = capsys.readouterr().err
-            assert f"{place}: must be a file of settings of at most 10 MB, got more" in told and told.count("\n") == 1
+            assert f"{place}: " in told and why in told and told.count("\n") == 1
 
 
 def test_alpha_of_the_command_line_comes_before_that_of_a_file(tmp_path, ran):

