@@ -53,11 +53,7 @@ __all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm", "check_model"]
 
 
 class AlgorithmCheckError(AssertionError):
-    """Raised for a method that breaks rules; the message has one line for each broken rule.
-
-    Attributes:
-        failures: name of the check -> what was expected, why, and what was found.
-    """
+    """Raised for a method that breaks rules; ``failures`` are sentences by the name of the check."""
 
     def __init__(self, failures: dict[str, str]) -> None:
         super().__init__("\n".join(f"{name}: {sentence}" for name, sentence in failures.items()))
@@ -161,13 +157,7 @@ SMALL_RUN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """The method under test.
-
-    Attributes:
-        cls: the method's class.
-        name: the name under which it is registered while it is checked.
-        config: settings of :class:`Config` with which it is checked.
-    """
+    """The method under test: its class, its name meanwhile, and settings of :class:`Config`."""
 
     cls: type[Algorithm]
     name: str

@@ -51,11 +51,7 @@ class MissingLibraryError(AsyncFLError, ImportError):
 
 
 def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
-    """Return a one-line message that rejects an unknown ``name`` and suggests the most similar allowed name.
-
-    >>> unknown_name("algorithm", "fedecoh", ["fedavg", "fedecho"])
-    "algorithm: 'fedecoh' is not known; did you mean 'fedecho'? Allowed: fedavg, fedecho"
-    """
+    """Return a one-line message that rejects an unknown ``name`` and suggests the most similar allowed name."""
     names = sorted(allowed)
     near = nearest(name, names)
     guess = f"; did you mean {near!r}?" if near is not None else "."
@@ -97,17 +93,7 @@ def reason(error: BaseException) -> str:
 def needs(extra: str, what: str) -> Iterator[None]:
     """Turn a failed import inside the block into a one-line error that says which extra installs the library.
 
-    Args:
-        extra: extra of the package, such as ``"text"``.
-        what: the model, option or action that needs the library, by a name that the user knows.
-
-    Raises:
-        MissingLibraryError: with the command that installs the library.
-
-    >>> with needs("text", "bert"):
-    ...     import transfomers
-    Traceback (most recent call last):
-    asyncfl_lite.base.errors.MissingLibraryError: bert: needs transfomers; pip install 'asyncfl-lite[text]'
+    ``what`` is the model, option or action that needs it, by a name that the user knows.
     """
     try:
         yield

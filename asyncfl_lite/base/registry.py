@@ -1,12 +1,9 @@
 """Registries, which hold methods, tasks, models, delay laws and partitions by name, and their typed settings.
 
-Everything that a configuration chooses by name is a class held in a :class:`Registry`, with its own
-frozen :class:`Settings`. Adding one means writing the class and decorating it; nothing else in the
-package knows the names.
-
-The class may be in a user's own module. ``--import`` on the command line and ``import:`` in a grid's file name a module
-or a file. An installed package may name its module in the entry-point group :data:`GROUP`; this module is imported only
-when needed: when a name is unknown without it, or when all names are listed.
+What a configuration chooses by name is a class in a :class:`Registry`, with its own frozen :class:`Settings`. Nothing
+else in the package knows the names. The class may be in a user's own module, which ``--import`` or ``import:`` in a
+grid's file names, or which an installed package names in the entry-point group :data:`GROUP`; the latter is imported
+only when a name is unknown without it, or when all names are listed.
 """
 
 from __future__ import annotations
@@ -72,11 +69,7 @@ class Settings(BaseModel):
         copy = super().model_copy(deep=deep)
         if not update:
             return copy
-        written = {name: field.alias or name for name, field in type(self).model_fields.items()}
-        values = {written[name]: getattr(copy, name) for name in written} | {
-            written.get(name, name): value for name, value in update.items()
-        }
-        made = type(self)(**values)
+        made = type(self)(**{**copy.__dict__, **update})
         made.__pydantic_private__ = copy.__pydantic_private__
         return made
 
@@ -97,10 +90,9 @@ class Settings(BaseModel):
             raise ConfigError(unknown_name("setting", odd[0], _written(cls)))
 
     def files(self) -> list[Path]:
-        """Return the paths that these settings read from, existing or not.
+        """Return the paths that these settings read from, existing or not: by default, those settings that are paths.
 
-        The files' contents are part of a run's identity: with other contents, it is another run. By default, the method
-        returns the settings that are paths; a class that finds its files in another way overrides it.
+        The files' contents are part of a run's identity: with other contents, it is another run.
         """
         return [value for value in self.__dict__.values() if isinstance(value, Path)]
 
@@ -352,9 +344,6 @@ def located(place: str, folder: Path) -> str:
     """Return the full path of a module's file, or its name if no file is found, so that other processes can import it.
 
     The file is looked for in ``folder``; the path of a Python file is relative to this folder.
-
-    >>> located("my_package.methods", Path("/nowhere"))
-    'my_package.methods'
     """
     if place.endswith(".py") and "\0" not in place:
         return str((folder / place).resolve())

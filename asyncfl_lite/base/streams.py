@@ -69,51 +69,38 @@ class GlobalStates(NamedTuple):
 
 
 @contextmanager
-def untouched_generators() -> Iterator[None]:
-    """Restore the global random generators after the block."""
+def untouched_generators() -> Iterator[GlobalStates]:
+    """Yield the states of the global random generators, and restore them after the block."""
     before = GlobalStates.now()
     try:
-        yield
+        yield before
     finally:
-        if before.drawn():
-            before.restore()
+        before.restore()
 
 
 @contextmanager
-def no_global_draws(
-    code: object, what: str, instead: str, error: type[AsyncFLError] | None = ConfigError
-) -> Iterator[None]:
-    """Raise an error at the end of the block if the global random generators were drawn from, and restore them.
+def no_global_draws(code: object, what: str, instead: str, error: type[AsyncFLError] = ConfigError) -> Iterator[None]:
+    """Raise an error at the end of the block if a user's ``code`` drew from the global generators, and restore them.
 
-    Args:
-        code: the class or function that is called inside the block; only a user's own is watched.
-        what: what it is, for the message.
-        instead: the source of random numbers to use.
-        error: the kind of error; None for a warning.
+    The message says ``what`` it is, and which source of random numbers to use ``instead``.
     """
     if is_ours(code):
         yield
         return
-    before, drawn = GlobalStates.now(), ""
-    try:
+    with untouched_generators() as before:
         yield
-    finally:
         if drawn := before.drawn():
-            before.restore()
-    if not drawn:
-        return
-    line = f"{what} draws from global random numbers ({drawn}), which no seed of a run decides; use {instead}"
-    if error is not None:
-        raise error(line)
-    warnings.warn(line, stacklevel=3)
+            raise error(
+                f"{what} draws from global random numbers ({drawn}), which no seed of a run decides; use {instead}"
+            )
 
 
 @contextmanager
-def told_of_draws(watching: bool = True) -> Iterator[None]:
+def told_of_draws() -> Iterator[None]:
     """Warn at the end of a block of training if the global random generators were drawn from inside."""
-    before = GlobalStates.now() if watching else None
+    before = GlobalStates.now()
     yield
-    if before is not None and (drawn := before.drawn()):
+    if drawn := before.drawn():
         warnings.warn(
             f"run: a method or other code of your own drew from global random numbers ({drawn}), so that the seed does "
             "not decide the result; draw from the generators that are given, such as context.rng",
