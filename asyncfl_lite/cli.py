@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import itertools
 import json
 import os
 import re
@@ -18,7 +17,7 @@ import statistics
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,11 +28,9 @@ from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown, u
 from asyncfl_lite.base.registry import GROUP, all_ours, import_own, located
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pydantic.fields import FieldInfo
 
     from asyncfl_lite.runs.config import Config
-    from asyncfl_lite.runs.results import Result
 
 INTERRUPTED = 130
 """Exit code of a command that the user interrupted."""
@@ -353,14 +350,14 @@ def takes_own(command: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.runs.results import mixed_versions
     from asyncfl_lite.runs.run import run, run_in
-    from asyncfl_lite.runs.store import check_writable
 
     configs = _configs(options)
     progress: bool | Literal["lines"] = not options.quiet and (sys.stderr.isatty() or "lines")
-    if options.out:
-        check_writable(options.out)
     if len(configs) > 1:
-        results = _run_seeds(configs, options, progress)
+        from asyncfl_lite.runs.lockstep import run_many
+
+        folders = options.out and [Path(options.out, f"seed-{config.seed}") for config in configs]
+        results = run_many(configs, folders=folders, force=options.force, progress=progress)
     elif options.out:
         results = [run_in(options.out, configs[0], progress=progress, force=options.force)]
     else:
@@ -379,22 +376,6 @@ def _run(options: argparse.Namespace) -> int:
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0
-
-
-def _run_seeds(configs: Sequence[Config], options: argparse.Namespace, progress: Any) -> list[Result]:
-    """Run several seeds, in lockstep if the model is small; finished runs are read from their folders."""
-    from asyncfl_lite.runs.lockstep import finish_in_turn
-    from asyncfl_lite.runs.results import load_complete
-    from asyncfl_lite.runs.run import Run, run_at
-
-    if options.out is None:
-        return finish_in_turn([partial(Run, config) for config in configs], progress=progress)
-    folders = [Path(options.out) / f"seed-{config.seed}" for config in configs]
-    pairs = list(zip(folders, configs, strict=True))
-    found = [load_complete(*pair) for pair in pairs]
-    begin = [partial(run_at, *pair, force=options.force) for pair, one in zip(pairs, found, strict=True) if one is None]
-    new = iter(finish_in_turn(begin, lambda run, result: run.keep(result, force=options.force), progress=progress))
-    return [next(new) if one is None else one for one in found]
 
 
 def _seeds(text: str) -> list[str]:
@@ -472,11 +453,7 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _over_seeds(values: Sequence[Any]) -> str:
-    """Return one entry of the summary over several runs as text.
-
-    Numbers give their mean ± standard deviation. If all values are equal, the text is that value. Otherwise each
-    distinct value appears once.
-    """
+    """Return one entry of the summary over several runs as text: numbers as mean ± standard deviation."""
     if len(set(values)) == 1:
         return f"{values[0]:.4f}" if isinstance(values[0], float) else str(values[0])
     if all(isinstance(value, int | float) for value in values):
@@ -507,9 +484,13 @@ def _list(options: argparse.Namespace) -> int:
     if options.methods:
         from asyncfl_lite.algorithms.table import method_table
 
-        table = method_table()
-        told = _wrapped(table, shutil.get_terminal_size((160, 24)).columns)
-        print(json.dumps(table.to_dict("records")) if options.json else told)
+        rows = method_table().to_dict("records")
+        if options.json:
+            print(json.dumps(rows))
+            return 0
+        in_lines = textwrap.TextWrapper(shutil.get_terminal_size().columns, "  ", "    ", break_on_hyphens=False)
+        for row in rows:
+            print(row.pop("name"), *(in_lines.fill(f"{what}: {text}") for what, text in row.items()), sep="\n")
         return 0
     kinds = [options.kind] if options.kind else list(KINDS)
     found = {kind: _described(KINDS[kind][0]) for kind in kinds}
@@ -524,34 +505,12 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _described(setting: str) -> dict[str, str]:
-    """Return the names that a setting may have, with a line about each.
-
-    They are read from the source code if it is this distribution's own, which registers classes in one way only.
-    Others are imported.
-    """
+    """Return the names that a setting may have, with a line about each; only others' code is imported for it."""
     if all_ours():
         return registered()[REGISTRIES[setting]]
     from asyncfl_lite.runs.config import registries
 
     return registries()[setting].describe()
-
-
-def _wrapped(table: pd.DataFrame, width: int) -> str:
-    """Return a table as text, with cells wrapped so that it fits into ``width`` characters if possible."""
-    shares = {"name": 13, "paper": 24, "family": 12, "server stores": 28, "extra client work": 24}
-    left = max(30, width - sum(shares.values()) - 2 * len(shares))
-    columns = {column: shares.get(column, left) for column in table.columns}
-    lines = [_row_of({name: name for name in columns}, columns)]
-    lines += [_row_of(row, columns) for row in table.to_dict("records")]
-    return "\n\n".join(lines)
-
-
-def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
-    cells = [textwrap.wrap(row[name], size, break_on_hyphens=False) or [""] for name, size in columns.items()]
-    return "\n".join(
-        "  ".join(text.ljust(size) for text, size in zip(texts, columns.values(), strict=True)).rstrip()
-        for texts in itertools.zip_longest(*cells, fillvalue="")
-    )
 
 
 COMMANDS = {"run": _run, "list": _list}

@@ -2,11 +2,9 @@
 
 A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
 little longer than one run's, and so do twelve servers' distillations. Every run has its own clock, server and random
-streams, so its schedule is exactly that of the run alone. Its numbers are the same, too: on a CPU, runs share only
-computations whose bits do not depend on what else is computed (:func:`asyncfl_lite.models.stacked.keeps_bits`), as
-tests check. That leaves out convolutions, minibatches of one sample, and odd sizes such as three classes in minibatches
-of five, which are computed run by run. Where a library computes matrix products differently, as on a GPU, numbers may
-differ as they do between two machines (:func:`asyncfl_lite.runs.run.run`).
+streams. On a CPU, its numbers are those of the run alone, too: runs share only computations whose bits do not depend on
+what else is computed (:func:`asyncfl_lite.models.stacked.keeps_bits`). On a GPU, they may differ as they do between two
+machines (:func:`asyncfl_lite.runs.run.run`).
 """
 
 from __future__ import annotations
@@ -14,8 +12,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -44,15 +43,14 @@ class _Course:
     """One run in its own greenlet, which pauses whenever the run needs a computation.
 
     So a method is written as if it ran alone: it asks for a computation in the middle of a line, and continues there.
-
-    Attributes:
-        jobs: the jobs for whose training the run waits, or None.
-        request: the computation that the run's server asks for and for which the run waits, or None.
-        error: the error that ended the run early, or None.
+    ``jobs`` or ``request`` is what the run waits for, ``result`` its result, which ``kept`` is given first, and
+    ``error`` what ended it early.
     """
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, kept: Callable[[Run, Result], None] | None) -> None:
+        self.run, self.kept = run, kept
+        self.began, self.since = time.perf_counter(), time.process_time()
+        self.result: Result | None = None
         self.error: BaseException | None = None
         self.jobs: Sequence[Job] | None = None
         self.request: Request | None = None
@@ -61,24 +59,26 @@ class _Course:
         self._greenlet = greenlet(self._go)
         self._greenlet.gr_context = copy_context()  # otherwise it would begin with an empty context
 
-    @property
-    def ended(self) -> bool:
-        """Whether the run has ended."""
-        return self._greenlet.dead
-
     def advance(self, answer: Any = None) -> None:
         """Start or continue the run until it pauses again or ends."""
-        began = time.process_time()
+        self.since = time.process_time()
         self.jobs = self.request = None
         self._greenlet.switch(answer)
-        self.server_seconds += time.process_time() - began
+        self.server_seconds += time.process_time() - self.since
 
     def _go(self, _: None) -> None:
+        run = self.run
         try:
-            self.run.begin()
-            self.run.simulation.run(self._trained)
-        except StopRun as stop:
-            self.run.stop(stop)
+            try:
+                run.begin()
+                run.simulation.run(self._trained)
+            except StopRun as stop:
+                run.stop(stop)
+            processor = run.training_seconds + self.server_seconds + time.process_time() - self.since
+            result = run.result(time.perf_counter() - self.began, processor)
+            if self.kept is not None:
+                self.kept(run, result)
+            self.result = result
         except (Exception, SystemExit) as error:  # the other runs are saved before the error is raised
             self.error = error
 
@@ -96,17 +96,6 @@ class _Course:
         with torch.enable_grad():  # the mode belongs to the thread, in which other runs continue
             return self._greenlet.parent.switch()
 
-    def result(self, seconds: float, ended: Callable[[Run, Result], None] | None) -> Result | None:
-        """Make a finished run's result, pass it to ``ended`` if given, and return it; None if either step fails."""
-        try:
-            result = self.run.result(seconds, self.server_seconds + self.run.training_seconds)
-            if ended is not None:
-                ended(self.run, result)
-            return result
-        except (Exception, SystemExit) as error:
-            self.error = error
-            return None
-
 
 def run_many(
     configs: Sequence[Config | Mapping[str, Any]],
@@ -119,7 +108,9 @@ def run_many(
     on_version: OnVersion | None = None,
     on_evaluate: OnEvaluate | None = None,
 ) -> list[Result]:
-    """Run several configurations at once; jobs that need the same computation are trained together.
+    """Run several configurations, in lockstep if they train in cohorts, else one after another.
+
+    Large models gain nothing from training together, and several of them may not fit into memory at once.
 
     Args:
         configs: the configurations, such as one with several seeds, or several methods on one task with one model.
@@ -140,7 +131,7 @@ def run_many(
     Raises:
         ConfigError: when ``folders`` does not name a different folder for each configuration, or when the
             configurations differ in ``threads``.
-        ResultError: before anything is run, for the same reasons as :func:`.run_in`.
+        ResultError: for the same reasons as :func:`.run_in`.
 
     Example: three seeds of one run; each run has the same schedule as when it runs alone.
 
@@ -162,19 +153,18 @@ def run_many(
         warnings.warn("configs: the same configuration is there twice, and its run counts twice", stacklevel=2)
     callbacks: dict[str, Any] = {"on_version": on_version, "on_evaluate": on_evaluate}
     if folders is None:
-        return finish_together([Run(config, task, **callbacks) for config in made], progress=progress)
+        return finish_in_turn([partial(Run, config, task, **callbacks) for config in made], progress=progress)
     different = {as_path(folder, "folders").resolve() for folder in folders}
     if not len(different) == len(folders) == len(configs):
         raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
     pairs = list(zip(folders, made, strict=True))
     found = [load_complete(folder, config, task) for folder, config in pairs]
-    with ExitStack() as stack:
-        begun = [
-            stack.enter_context(run_at(folder, config, task, force=force, **callbacks))
-            for (folder, config), result in zip(pairs, found, strict=True)
-            if result is None
-        ]
-        new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force), progress=progress))
+    begin = [
+        partial(run_at, *pair, task, force=force, **callbacks)
+        for pair, result in zip(pairs, found, strict=True)
+        if result is None
+    ]
+    new = iter(finish_in_turn(begin, lambda run, result: run.keep(result, force=force), progress=progress))
     results = [next(new) if result is None else result for result in found]
     if told := mixed_versions(results):
         warnings.warn(f"folders: the results were computed under different versions ({told})", stacklevel=2)
@@ -185,49 +175,36 @@ def run_many(
 def finish_together(
     runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None, *, progress: Shown = False
 ) -> list[Result]:
-    """Run all ``runs``, which have not been started yet, to their ends in lockstep; see :func:`run_many`.
+    """Run all ``runs``, which have not been started yet, to their ends in lockstep; return their results, in order.
 
-    Args:
-        runs: the runs. A run with a checkpoint path saves itself regularly, and when any run is interrupted or fails.
-        ended: function that is called with each run and its result as soon as the run ends.
-        progress: as for :func:`run_many`.
-
-    Returns:
-        The runs' results, in order.
+    ``ended`` is called with each run and its result as soon as the run ends.
 
     Raises:
         ConfigError: when the runs differ in ``threads``, since another number of threads gives other bits.
     """
-    began = time.perf_counter()
     threads = {run.config.threads for run in runs} or {1}
     if len(threads) > 1:
         each = ", ".join(map(str, sorted(threads)))
         raise ConfigError(f"threads: must be the same for runs that train together, got {each}")
-    results: dict[int, Result] = {}
-    watch = told_of_draws(all(run.may_draw for run in runs))
     with (
         ExitStack() as stack,
         saved_when_interrupted(runs) as stops,
         torch_threads(*threads),
         Progress(progress, runs),
-        watch,
+        told_of_draws() if all(run.may_draw for run in runs) else nullcontext(),
     ):
         for run in runs:
             stack.enter_context(run)
-        courses = [_Course(run) for run in runs]
+        courses = [_Course(run, ended) for run in runs]
         for course in courses:
             course.advance()
         while True:
-            for index, course in enumerate(courses):
-                if course.ended and course.error is None and index not in results:
-                    result = course.result(time.perf_counter() - began, ended)
-                    if result is not None:
-                        results[index] = result
             if any(course.error is not None for course in courses):
                 _fail(courses)
+            results = [course.result for course in courses if course.result is not None]
             if len(results) == len(courses):
-                return [results[index] for index in range(len(courses))]
-            waiting = _most_wanted([course for course in courses if not course.ended])
+                return results
+            waiting = _most_wanted([course for course in courses if course.result is None])
             if waiting[0].request is not None:
                 _compute(waiting)
                 continue
@@ -264,17 +241,7 @@ def finish_in_turn(
     *,
     progress: Shown = False,
 ) -> list[Result]:
-    """Make runs with the functions in ``begin`` and finish them, in lockstep if they train in cohorts, else one by one.
-
-    Large models gain nothing from training together, and several of them may not fit into memory at once.
-
-    Args:
-        begin: functions that each make a run; all runs have the same model and task.
-        ended, progress: as for :func:`finish_together`.
-
-    Returns:
-        The runs' results, in order.
-    """
+    """Make runs with the functions in ``begin``, and finish them as :func:`run_many` does."""
     results: list[Result] = []
     while len(results) < len(begin):
         with ExitStack() as stack:

@@ -88,7 +88,7 @@ def test_the_table_has_every_method_and_every_switch(capsys, monkeypatch):
     assert main(["list", "--methods"]) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 150
-    assert all(f"\n{name} " in shown for name in ALGORITHMS)
+    assert all(f"{name}\n  paper: " in shown for name in ALGORITHMS)
 
 
 @pytest.mark.parametrize("name", ["fedecho", "fedadt", "fedrevive"])
