@@ -160,9 +160,9 @@ def test_grid_is_enough_for_a_cell_of_each_kind_that_the_smoke_tier_has(tmp_path
 def test_versions_are_those_at_the_run_s_beginning_and_stay_with_the_result(tmp_path, monkeypatch):
     from asyncfl_lite import Config, Run
 
-    monkeypatch.setattr("asyncfl_lite.runs.run.versions", lambda: {"torch": "then"})
+    monkeypatch.setattr("asyncfl_lite.runs.store.versions", lambda: {"torch": "then"})
     begun = Run(Config(clients=4, concurrency=2, buffer_size=1, rounds=1))
-    monkeypatch.setattr("asyncfl_lite.runs.run.versions", lambda: {"torch": "now"})
+    monkeypatch.setattr("asyncfl_lite.runs.store.versions", lambda: {"torch": "now"})
     result = begun.finish()
     result.save(tmp_path / "once")
     loaded = load_result(tmp_path / "once")

@@ -21,7 +21,7 @@ from asyncfl_lite.base.devices import machine, torch_threads, usual_torch
 from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import cache_root, fingerprint, sealed, unsealed, write_atomically
 from asyncfl_lite.base.registry import is_ours, on_copies, written_as
-from asyncfl_lite.base.streams import GlobalStates, no_global_draws, stream, untouched_generators
+from asyncfl_lite.base.streams import no_global_draws, stream, untouched_generators
 from asyncfl_lite.clients.cohorts import ClientData
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.base import forward_flop, initial_model
@@ -86,8 +86,7 @@ _SUMS = WeakTensorKeyDictionary()
 @usual_torch()
 def _loaded(source: TaskSource, _: str | None) -> Task:
     # one thread: the same data for runs with any number of threads
-    with torch_threads(1), written_as(task_settings=source), untouched_generators():
-        before = GlobalStates.now()
+    with torch_threads(1), written_as(task_settings=source), untouched_generators() as before:
         task = source.load()
         if not is_ours(source) and (drawn := before.drawn()) and checksum(source.load()) != checksum(task):
             raise ConfigError(
@@ -135,8 +134,6 @@ class Fitted(NamedTuple):
 
 def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: nn.Module) -> Fitted:
     """Try the initial model on two samples of a task, and decide how clients train it.
-
-    If a model is trained differently from others of its size, a one-line warning says so.
 
     Raises:
         ConfigError: when the model does not fit the task; the message says why.
@@ -224,7 +221,6 @@ def first_module(config: Config, task: Task, labelled: Labelled, state: Mapping[
     spec, initialiser = config.model_settings, config.initial_settings
     copies = None if labelled is None else (labelled[0].clone(), labelled[1].clone())
     with (
-        torch_threads(config.threads),
         written_as(model_settings=spec, initial_settings=initialiser),
         no_global_draws(initialiser, f"initial: {type(initialiser).__name__}.build", "the generator that it is given"),
     ):
@@ -243,11 +239,8 @@ def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[],
     """Return the initial model of ``config`` from the cache, or make the model and cache it.
 
     So all methods that start from a chain of teachers share one chain. The models are kept in ``initial/`` of the cache
-    folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``), under a digest of everything that they
-    depend on: model, task, initialisation, seed, data, device, number of threads, the revision of the code, and what
-    rounding depends on (:func:`.machine`). Each file ends with its own digest, and a damaged one is made anew. Loading
-    executes no code. It is not an error if the folder cannot be written to. ``like`` makes a module of the same
-    architecture, with any weights.
+    folder, under a digest of everything that they depend on. It is not an error if the folder cannot be written to.
+    ``like`` makes a module of the same architecture, with any weights.
     """
     groups = ("task", "task_settings", "model", "model_settings", "initial", "initial_settings")
     whole, data = config.as_dict(), data_of(config)

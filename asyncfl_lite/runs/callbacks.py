@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable
 from typing import Any
-
-from asyncfl_lite.base.errors import ConfigError, shown
 
 LOG = logging.getLogger("asyncfl_lite")
 """The package's log. At the level INFO it gets the lines of :class:`~asyncfl_lite.runs.progress.Progress`, whether they
@@ -34,22 +31,6 @@ class StopRun(Exception):
     >>> result.stopped, result.summary["versions"]
     ('no gain since version 0', 20)
     """
-
-
-def check_callback(name: str, callback: Any, *arguments: str) -> None:
-    """Raise a ConfigError for a callback that cannot be called with arguments of these names."""
-    wanted = f"must be a function of {' and '.join(arguments)}"
-    if not callable(callback):
-        raise ConfigError(f"{name}: {wanted}, got {shown(callback)}")
-    try:
-        signature = inspect.signature(callback)
-    except ValueError:  # some functions that are written in C have no signature
-        return
-    try:
-        signature.bind(*arguments)
-    except TypeError as error:
-        called = getattr(callback, "__name__", type(callback).__name__)
-        raise ConfigError(f"{name}: {wanted}, but {called}{signature} cannot be called so ({error})") from None
 
 
 def call(callback: Callable[..., None], run: Any, *more: Any) -> None:

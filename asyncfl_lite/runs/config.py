@@ -1,9 +1,8 @@
 """The configuration of a run: its typed settings, completed with the papers' defaults and checked once.
 
-A user writes this object, papermill injects it, a result stores it, and its hash identifies the run. The defaults and
-their sources are in ``defaults.yaml``; nothing depends on recorded results.
-Torch is imported only when a configuration is made, so that the command line's help, which lists the settings, appears
-at once.
+A user writes it, papermill injects it, a result stores it, and its hash identifies the run. The defaults and their
+sources are in ``defaults.yaml``. Torch is imported only when a configuration is made, since the command line's help
+lists the settings.
 """
 
 from __future__ import annotations
@@ -55,11 +54,6 @@ NOT_IN_HASH: dict[str, Any] = {
 A device rounds differently, as another machine does; results name it.
 """
 
-RENAMED = {
-    **{"redispatch": "scheduling", "trouble": "faults", "cohort": "vectorize"},
-    **{"judged_on": "eval_split", "setup": "preset"},
-}
-"""Earlier name of a setting -> its name; who writes the earlier one is told."""
 SEED = Field(default=0, ge=0, description="seed of every random stream of the run")
 Seed = create_model("Seed", __base__=Settings, seed=(int, SEED))
 """Settings with only a seed, since only the seed needs checking when a checked configuration gets another seed."""
@@ -122,31 +116,27 @@ class Config(Settings):
     asyncfl_lite.base.errors.ConfigError: concurrency: must be at most clients (5), got 10
     """
 
-    task: str = Field(default=..., description="data set to learn, with its loss and its metric")
-    task_settings: Group = Field(default=..., description="the task's own settings")
-    model: str = Field(default=..., description="model that clients train")
-    model_settings: Group = Field(default=..., description="the model's own settings")
-    algorithm: str = Field(default=..., description="federated learning method of the server")
-    settings: Group = Field(
-        default=..., description="the method's own options, listed by `asyncfl-lite list --methods`"
-    )
-    delay: str = Field(default=..., description="delay law, which decides how long each job takes")
-    delay_settings: Group = Field(default=..., description="the delay law's own settings")
-    partition: str = Field(default=..., description="rule that divides the training samples among the clients")
+    task: str = Field(description="data set to learn, with its loss and its metric")
+    task_settings: Group = Field(description="the task's own settings")
+    model: str = Field(description="model that clients train")
+    model_settings: Group = Field(description="the model's own settings")
+    algorithm: str = Field(description="federated learning method of the server")
+    settings: Group = Field(description="the method's own options, listed by `asyncfl-lite list --methods`")
+    delay: str = Field(description="delay law, which decides how long each job takes")
+    delay_settings: Group = Field(description="the delay law's own settings")
+    partition: str = Field(description="rule that divides the training samples among the clients")
     alpha: float | None = Field(
         default=None, gt=0, le=1e9, description="Dirichlet concentration of the partition; smaller is more unequal"
     )
-    partition_settings: Group = Field(default=..., description="the partition's own settings")
-    clients: int = Field(default=..., ge=1, le=10_000_000, description="number of clients, N")
-    concurrency: int = Field(default=..., ge=1, description="number of clients that train at the same time, M_c")
-    buffer_size: int = Field(default=..., ge=1, description="number of updates in a server version, M")
-    scheduling: str = Field(
-        default=..., description="scheduling policy, which decides when new work is sent after a report"
-    )
+    partition_settings: Group = Field(description="the partition's own settings")
+    clients: int = Field(ge=1, le=10_000_000, description="number of clients, N")
+    concurrency: int = Field(ge=1, description="number of clients that train at the same time, M_c")
+    buffer_size: int = Field(ge=1, description="number of updates in a server version, M")
+    scheduling: str = Field(description="scheduling policy, which decides when new work is sent after a report")
     selection: str = Field(default="uniform", description="selection policy, which decides which client gets new work")
-    selection_settings: Group = Field(default=..., description="the selection policy's own settings")
+    selection_settings: Group = Field(description="the selection policy's own settings")
     initial: str = Field(default="random", description="source of the initial weights")
-    initial_settings: Group = Field(default=..., description="the initialiser's own settings")
+    initial_settings: Group = Field(description="the initialiser's own settings")
     rounds: int | None = Field(default=None, ge=1, description="stop at this server version (or `versions`)")
     horizon: float | None = Field(default=None, gt=0, description="stop at this virtual time, in the delay law's unit")
     local_epochs: int | None = Field(
@@ -155,9 +145,9 @@ class Config(Settings):
     local_steps: int | None = Field(
         default=None, ge=1, description="number of minibatch steps of a job, instead of epochs"
     )
-    batch_size: int = Field(default=..., ge=1, description="number of samples in a client's minibatch")
-    client_optimizer: Literal["sgd", "adam", "adamw"] = Field(default=..., description="optimiser of local training")
-    client_lr: float = Field(default=..., ge=0, description="learning rate of local training")
+    batch_size: int = Field(ge=1, description="number of samples in a client's minibatch")
+    client_optimizer: Literal["sgd", "adam", "adamw"] = Field(description="optimiser of local training")
+    client_lr: float = Field(ge=0, description="learning rate of local training")
     client_lr_decay: float = Field(
         default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
     )
@@ -167,8 +157,8 @@ class Config(Settings):
         default="constant", description="learning rate over a client's jobs: cosine to 0, step to a tenth each time"
     )
     client_lr_period: int = Field(default=1, ge=1, description="number of a client's jobs in which its rate falls so")
-    weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
-    server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
+    weight_decay: float = Field(ge=0, description="weight decay of local training")
+    server_lr: float = Field(ge=0, description="the server's learning rate")
     server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
     bn_mode: Literal["avg", "delta", "freeze"] = Field(
         default="avg", description="treatment of BatchNorm's running statistics on the server"
@@ -203,13 +193,10 @@ class Config(Settings):
     )
 
     _own_task: str | None = PrivateAttr(None)
-    _checked: bool = PrivateAttr(False)
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
-        if old := next((name for name in given if name in RENAMED), None):
-            raise ConfigError(f"{old}: is called {RENAMED[old]} now")
         if "versions" in given:
             given = {"rounds": given["versions"], **{name: given[name] for name in given if name != "versions"}}
         return fill_in(given)
@@ -279,13 +266,7 @@ class Config(Settings):
         if ("alpha" in type(self.partition_settings).model_fields) != (self.alpha is not None):
             does = "does not use" if self.alpha is not None else "needs"
             raise ValueError(f"alpha: partition {self.partition!r} {does} it, got {self.alpha}")
-        self._checked = True
         return self
-
-    @property
-    def checked(self) -> bool:
-        """Whether the settings have been checked; pydantic's ``model_construct`` checks nothing."""
-        return self._checked
 
     @property
     def own_task(self) -> str | None:
@@ -419,7 +400,7 @@ class Config(Settings):
 def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
     """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
     if isinstance(given, Config):
-        config = given if given.checked else given.model_copy(update={"seed": given.seed})
+        config = given
     elif isinstance(given, Mapping):
         config = Config.from_mapping(dict(given))
     else:
@@ -454,8 +435,8 @@ def without_replaced(weaker: dict[str, Any], stronger: Mapping[str, Any]) -> dic
 def preset_of(task: str, algorithm: str, wanted: str | None = None) -> str | None:
     """Return the name of the paper that gives a method on a task its default settings; None for our own settings.
 
-    By default, it is the method's own paper if it trains on the task; else the first paper that compares the method
-    there; else the first that trains on the task at all. ``wanted`` names another, or ``ours``.
+    It is ``wanted`` if given; else the method's own paper if it trains on the task; else the first paper that compares
+    the method there; else the first that trains on the task at all.
     """
     if wanted == OURS:
         return None
@@ -501,11 +482,7 @@ def defaults(task: str, algorithm: str, preset: str | None = None) -> dict[str, 
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in one level; one in a group is called, for example, ``settings.clip``.
-
-    >>> flat({"rounds": 5, "settings": {"clip": 1.0}})
-    {'rounds': 5, 'settings.clip': 1.0}
-    """
+    """Return settings in one level; one in a group is called, for example, ``settings.clip``."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
@@ -570,28 +547,17 @@ def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def explained(config: Config) -> Iterator[tuple[str, Any, str]]:
-    """Yield the name, value and origin of each setting, for example the strongest layer of defaults that has it.
+    """Yield the name, value and origin of each setting: the strongest layer of defaults that has it, or the user.
 
     A given value that equals the default counts as the default, since the configuration is the same. A value that
     follows from given ones, such as a concurrency of at most ``clients``, counts as given.
     """
     layers = [(origin, flat(values)) for origin, values in reversed(layers_of(config.task, config.algorithm))]
-    plain = flat(Config.from_mapping({"task": config.task, "algorithm": config.algorithm}).as_dict())
+    plain = flat(Config(task=config.task, algorithm=config.algorithm).as_dict())
+    buffered = registries()["algorithm"].get(config.algorithm).buffered
     for name, value in flat(config.as_dict()).items():
-        own = [(origin, values[name]) for origin, values in layers if name in values]
-        same = next((origin for origin, default in own if default == value), None)
-        if same is None and not own and name not in ("task", "algorithm"):
-            same = _without_layer(config, name, value, plain)
-        yield name, value, same or "given"
-
-
-def _without_layer(config: Config, name: str, value: Any, plain: dict[str, Any]) -> str:
-    """Return the origin of a value that is in no layer; ``plain`` are the values if only task and method are given."""
-    group, dot, option = name.partition(".")
-    settings: Settings = getattr(config, group) if dot else config
-    field = type(settings).model_fields.get(option or name)
-    if field is not None and not field.is_required():
-        default = list(field.default) if isinstance(field.default, tuple) else field.default
-        if default == value:
-            return "its own default"
-    return f"the method {config.algorithm}" if name in plain and plain[name] == value else "given"
+        default = next((origin for origin, values in layers if name in values), "its own default")
+        if name == "scheduling" or (name == "buffer_size" and not buffered):
+            default = f"the method {config.algorithm}"
+        chosen = name in ("task", "algorithm") or name not in plain or plain[name] != value
+        yield name, value, "given" if chosen else default

@@ -1,12 +1,11 @@
 """What goes on around a run: a display of its progress, and signals that save it before its process ends.
 
-These are Ctrl-C, SIGTERM, which clusters send, SIGHUP, which a terminal sends when it is closed, and SIGXCPU, which
-comes when the limit of processor time is reached. A signal that this process ignores stays ignored: a shell ignores
-Ctrl-C in a script's background jobs, and ``nohup`` ignores SIGHUP. Only runs with a checkpoint path are saved.
+The signals are Ctrl-C, SIGTERM, which clusters send, SIGHUP, which a terminal sends when it is closed, and SIGXCPU,
+which comes at the limit of processor time. One that this process ignores, as under ``nohup``, stays ignored.
 
-Python can handle a signal at any point, even in the middle of an aggregation. A run can be saved only while it waits
-for jobs to be trained, which is most of the time. So an interrupt ends training at once; at any other point, the run
-stops when the next training would begin. If Ctrl-C comes again before that, it stops at once and is not saved.
+Python can handle a signal at any point, but a run can be saved only while it waits for jobs to be trained, which is
+most of the time. So an interrupt ends training at once; at any other point, the run stops when the next training would
+begin. If Ctrl-C comes again before that, it stops at once and is not saved.
 
 This file imports no torch, as grids need the signals before anything does.
 """
@@ -115,11 +114,7 @@ def _done(run: Run) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """Return a duration as text in seconds, minutes or hours.
-
-    >>> in_words(8.2), in_words(250), in_words(9000)
-    ('8 s', '4 min', '2.5 h')
-    """
+    """Return a duration as text: ``8 s``, ``4 min`` or ``2.5 h``."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

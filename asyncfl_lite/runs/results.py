@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import AUTO, actual, usual_torch
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, shown
 from asyncfl_lite.base.files import as_path, write_atomically
@@ -24,24 +25,8 @@ from asyncfl_lite.base.registry import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
+from asyncfl_lite.runs import store
 from asyncfl_lite.runs.config import Config, as_config, flat
-from asyncfl_lite.runs.store import (
-    CHECKPOINT,
-    FORMAT,
-    TABLES,
-    Identity,
-    as_json_has_it,
-    changed_versions,
-    check_free,
-    digest,
-    identity_of,
-    meaning,
-    read_folder,
-    revised,
-    standing,
-    versions,
-    write_record,
-)
 from asyncfl_lite.simulator.faults import DUPLICATE, LOST
 from asyncfl_lite.simulator.jobs import Schedule
 from asyncfl_lite.tasks import Task
@@ -60,14 +45,9 @@ IN_EACH_TABLE = ("algorithm", "task", "seed")
 
 @dataclass
 class Trained:
-    """A trained model, in memory or in the folder of a result.
+    """A trained model: its settings and inputs, from which a module is built, and its weights.
 
-    Attributes:
-        spec: settings from which its module is built.
-        inputs: shape of the inputs and number of classes for which the module is built.
-        module: the module, or None if it is in a folder.
-        folder: folder of the result with which the model was saved.
-        digest: digest of the weights' file in that folder.
+    The weights are in ``module``, or in the folder of a result, where their file has a digest.
     """
 
     spec: ModelSpec
@@ -131,7 +111,6 @@ class Result:
         clients: one row per client: client, num_samples, category (of the delay law, empty if it has none).
         timing: wall-clock and processor seconds since the run was last started; they differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when the result was loaded from disk.
-        own_task: name of the user's own data, which the configuration does not contain; None for a named task.
         meaning: revisions of the code with which it was run; see :func:`.store.meaning`.
         data: digests of the data that the run read but the configuration does not contain; see :func:`.data_of`.
         classes: one row per class: class, train_samples, seen (its samples in all accepted updates; a sample counts
@@ -159,22 +138,26 @@ class Result:
     clients: pd.DataFrame
     timing: dict[str, float] = field(default_factory=dict)
     x: Tensor | None = None
-    own_task: str | None = None
     meaning: dict[str, int] | None = None
     data: dict[str, str] = field(default_factory=dict)
     classes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLASSES))
     trained: Trained | None = field(default=None, repr=False)
-    versions: dict[str, str] = field(default_factory=lambda: versions())
+    versions: dict[str, str] = field(default_factory=lambda: store.versions())
     continued_under: list[dict[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.meaning is None:
-            self.meaning = meaning(self.config)
+            self.meaning = store.meaning(self.config)
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> store.Identity:
         """What makes the run this run, by which its folder is recognised; see :func:`.identity_of`."""
-        return identity_of(self.config, self.own_task, self.data, self.meaning)
+        return store.identity_of(self.config, self.data, self.meaning)
+
+    @property
+    def own_task(self) -> str | None:
+        """Name of the user's own data, which the configuration does not contain; None for a named task."""
+        return self.config.own_task
 
     @property
     def time_unit(self) -> str:
@@ -194,7 +177,7 @@ class Result:
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
         """Revisions of the code that changed since the run, as (then, now) by kind; empty if none changed."""
-        return revised(self.meaning or {}, meaning(self.config))
+        return store.revised(self.meaning or {}, store.meaning(self.config))
 
     def model(self) -> nn.Module:
         """Return the trained module, a new copy each time, in evaluation mode on the CPU.
@@ -230,28 +213,26 @@ class Result:
                 is left.
             ConfigError: when ``folder`` is not a path.
         """
-        from asyncfl_lite.base.claims import alone_at
-
         folder = as_path(folder, "folder")
-        with nullcontext() if folder.is_file() else alone_at(folder.resolve() / CHECKPOINT):
+        with nullcontext() if folder.is_file() else alone_at(folder.resolve() / store.CHECKPOINT):
             self.write(folder, force=force, weights=weights)
         return folder
 
     def write(self, folder: Path, *, force: bool, weights: bool) -> None:
         """Write the result as :meth:`save` does, into a folder that the caller has for itself."""
-        check_free(folder, self.identity, force=force)
-        contents = {f"{name}.csv": getattr(self, name).to_csv(index=False) for name in TABLES}
+        store.check_free(folder, self.identity, force=force)
+        contents = {f"{name}.csv": getattr(self, name).to_csv(index=False) for name in store.TABLES}
         record = {
-            "format": FORMAT,
+            "format": store.FORMAT,
             "status": "complete",
             **self._about(),
-            "files": {name: digest(text) for name, text in contents.items()},
+            "files": {name: store.digest(text) for name, text in contents.items()},
         }
         for name, text in contents.items():
             write_atomically(folder / name, text)
         if weights and self.trained is not None:
             record["weights"] = self.trained.save(folder)
-        write_record(folder / "result.json", record)
+        store.write_record(folder / "result.json", record)
 
     def _about(self) -> dict[str, Any]:
         return {
@@ -267,7 +248,7 @@ class Result:
 
         Numbers that are not finite are words, such as ``"nan"``, as in ``result.json``.
         """
-        return as_json_has_it({**self._about(), "curve": self.curve.to_dict("records")})
+        return store.as_json_has_it({**self._about(), "curve": self.curve.to_dict("records")})
 
     def plot(self) -> Figure:
         """Draw accuracy over virtual time, and the staleness of updates."""
@@ -312,7 +293,7 @@ def load_result(folder: str | Path, *, model: OwnModel | None = None) -> Result:
     >>> load_result(folder).summary["versions"]
     2
     """
-    record, texts = read_folder(as_path(folder, "folder"))
+    record, texts = store.read_folder(as_path(folder, "folder"))
     try:
         config = Config.from_mapping(record["config"])
     except ConfigError as error:
@@ -331,7 +312,6 @@ def load_result(folder: str | Path, *, model: OwnModel | None = None) -> Result:
         record["summary"],
         **tables,
         timing=record["timing"],
-        own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),
         data=record.get("data", {}),
         trained=Trained.saved(spec, Path(folder), record.get("weights")),
@@ -345,7 +325,7 @@ def load_complete(folder: str | Path, config: Config, task: Task | None = None) 
 
     A warning says if it was computed on another kind of device than the one that ``config`` names.
     """
-    if standing(folder, config, task) != "complete":
+    if store.standing(folder, config, task) != "complete":
         return None
     result = load_result(folder)
     asked, used = (torch.device(actual(one.device)).type for one in (config, result.config))
@@ -357,7 +337,7 @@ def load_complete(folder: str | Path, config: Config, task: Task | None = None) 
 def mixed_versions(results: Iterable[Result]) -> str:
     """Return, as text, in which versions of libraries results differ, or parts of one result; empty if in none."""
     under = [one for result in results for one in (result.versions, *result.continued_under)]
-    return "; ".join(dict.fromkeys(told for one in under[1:] if (told := changed_versions(under[0], one))))
+    return "; ".join(dict.fromkeys(told for one in under[1:] if (told := store.changed_versions(under[0], one))))
 
 
 def summary_of(
@@ -423,14 +403,10 @@ def class_table(
     right: np.ndarray,
     predicted: np.ndarray,
 ) -> pd.DataFrame:
-    """Return one row per class, with the columns :data:`CLASSES`: how often it was seen, and how accurate the model is.
+    """Return one row per class, with the columns :data:`CLASSES`.
 
-    Args:
-        labels: ``(n,)`` labels of all training samples.
-        parts: client -> indices of its samples.
-        updates: the table of updates.
-        tested, right, predicted: ``(C,)`` numbers of test samples of each class, of those that the final model predicts
-            correctly, and of those, of any class, for which it predicts this class.
+    ``labels`` are those of all training samples, and ``parts`` each client's indices. ``tested``, ``right`` and
+    ``predicted`` are ``(C,)`` numbers of test samples: of a class, of those answered correctly, and of all answers.
     """
     held = np.array([np.bincount(labels[part], minlength=len(tested)) for part in parts])
     reports = np.bincount(updates["client"][updates["accepted"]].astype(int), minlength=len(parts))
@@ -442,11 +418,7 @@ def class_table(
 def score_clients(
     clients: pd.DataFrame, task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray]
 ) -> pd.DataFrame:
-    """Add columns to the table of the clients with which a task came.
-
-    They are name, test_samples, accuracy (on the client's test samples, NaN if it has none) and train_accuracy (on its
-    training samples).
-    """
+    """Add each client's name and its accuracy on its own samples to the table of the clients with which a task came."""
 
     def hits(inputs: Tensor, labels: Tensor) -> np.ndarray:
         sizes = batch_sizes(inputs, 500)
@@ -487,11 +459,10 @@ def class_summary(classes: pd.DataFrame) -> dict[str, float]:
 
 
 def is_constant_answer(summary: Mapping[str, Any]) -> bool:
-    """Return whether a run's final model predicts one class for all test samples, which belong to several classes.
+    """Return whether a run's final model predicts one class for all test samples of several classes.
 
-    The accuracy of such a model is that class's share of the test set, and says nothing about its training. A worst
-    class with accuracy 0 is not enough: a model of many classes may know all but one. If ``largest_prediction_share``
-    was not recorded, as in runs of earlier code and in those whose samples have no class, this function returns False.
+    Its accuracy is that class's share of the test set, and says nothing about its training. False if
+    ``largest_prediction_share`` was not recorded, as in runs whose samples have no class.
     """
     return summary.get("largest_prediction_share") == 1 and summary["worst_class_accuracy"] == 0
 

@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 from torch import nn
 
+from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import actual, check_device, torch_threads, usual_torch
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
@@ -24,6 +25,7 @@ from asyncfl_lite.base.registry import is_ours
 from asyncfl_lite.base.streams import stream, told_of_draws
 from asyncfl_lite.models.compute import Request, fulfilled_now
 from asyncfl_lite.models.weights import as_state
+from asyncfl_lite.runs import store
 from asyncfl_lite.runs.assembly import (
     checked_task,
     deal_out,
@@ -35,23 +37,9 @@ from asyncfl_lite.runs.assembly import (
     start_method,
     trainer_for,
 )
-from asyncfl_lite.runs.callbacks import LOG, OnEvaluate, OnVersion, StopRun, call, check_callback
+from asyncfl_lite.runs.callbacks import LOG, OnEvaluate, OnVersion, StopRun, call
 from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
-from asyncfl_lite.runs.store import (
-    CHECKPOINT,
-    Identity,
-    changed_versions,
-    check_free,
-    check_place,
-    checksum,
-    data_of,
-    identity_of,
-    load_checkpoint,
-    remove_checkpoints,
-    save_checkpoint,
-    versions,
-)
 from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows, who_did_what
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
@@ -147,17 +135,15 @@ def run_at(
 ) -> Run:
     """Make a run of ``config``, not yet started, that saves itself in ``folder``; see :func:`run_in`.
 
-    The run has the folder for itself from here until it has finished, or until its block (``with made:``) ends.
+    The run has the folder for itself until it has finished, or until its block (``with made:``) ends.
     """
-    from asyncfl_lite.base.claims import alone_at
-
-    identity = identity_of(config, None if task is None else task.name, data_of(config, task))
-    checkpoint = Path(folder).resolve() / CHECKPOINT
+    identity = store.identity_of(config.on_own_task(None if task is None else task.name), store.data_of(config, task))
+    checkpoint = Path(folder).resolve() / store.CHECKPOINT
     with ExitStack() as claim:
         claim.enter_context(alone_at(checkpoint))
-        check_free(folder, identity, force=force)
+        store.check_free(folder, identity, force=force)
         if force:
-            remove_checkpoints(checkpoint, identity, others=True)
+            store.remove_checkpoints(checkpoint, identity, others=True)
         made = Run(config, task, checkpoint, **callbacks)
         made.claim = claim.pop_all()
     return made
@@ -181,16 +167,12 @@ class Run:
 
     Attributes:
         config: the configuration, with the names of the actual device and of the user's own data.
-        own_task: name of the user's own data; None for a named task.
         parts: client -> ``(n_i,)`` indices of its samples in the task's training set.
-        data: digests of the data that the run reads but the configuration does not contain; see :func:`.data_of`.
-        checkpoint: file in which the run saves itself, or None.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
         compute: function that does the computations that the server asks for; replaced if several runs go in lockstep.
         curve_rows: the rows of the run's curve so far, which can be read but not changed.
-        versions: versions of the installed libraries; see :func:`.versions`.
-        ran_under: those under which the run was begun and, after them, those under which it was continued.
+        ran_under: versions of libraries under which the run was begun, and then under which it was continued.
         claim: closes the run's claim of its checkpoint's path; None if it has no claim.
         stopped: the reason why a callback stopped the run, or None.
 
@@ -220,24 +202,25 @@ class Run:
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
         self.on_version, self.on_evaluate = on_version, on_evaluate
-        if on_version is not None:
-            check_callback("on_version", on_version, "run")
-        if on_evaluate is not None:
-            check_callback("on_evaluate", on_evaluate, "run", "row")
+        for name, callback in (("on_version", on_version), ("on_evaluate", on_evaluate)):
+            if not (callback is None or callable(callback)):
+                raise ConfigError(f"{name}: must be a function, got {shown(callback)}")
         config = as_config(config, model)
         if not isinstance(task, Task | None):
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
-        self.own_task = config.own_task if task is None else task.name
         config, state = (config, None) if weights is None else _started_from(config, weights)
-        self.config = config = config.with_checked(device=actual(config.device)).on_own_task(self.own_task)
-        self.versions = versions()  # before the run, so that an error in reading them does not come only at its end
+        own = config.own_task if task is None else task.name
+        self.config = config = config.with_checked(device=actual(config.device)).on_own_task(own)
+        self.versions = (
+            store.versions()
+        )  # before the run, so that an error in reading them does not come only at its end
         check_device(config.device)
         if torch.device(config.device).type == "cuda":
             self.versions["gpu"] = torch.cuda.get_device_name(config.device)
-        self.data = data_of(config, task, state)
+        self.data = store.data_of(config, task, state)
         self.checkpoint = None if checkpoint is None else as_path(checkpoint, "checkpoint").resolve()
         if self.checkpoint is not None:
-            check_place(self.checkpoint, self.identity)
+            store.check_place(self.checkpoint, self.identity)
         with torch_threads(config.threads):
             self._assemble(task, state)
         self.training_seconds = 0.0
@@ -248,15 +231,15 @@ class Run:
         self.claim: ExitStack | None = None
 
     @cached_property
-    def identity(self) -> Identity:
+    def identity(self) -> store.Identity:
         """What makes the run this run, by which its checkpoint is recognised; see :func:`.identity_of`."""
-        return identity_of(self.config, self.own_task, self.data)
+        return store.identity_of(self.config, self.data)
 
     def _assemble(self, task: Task | None, weights: Mapping[str, torch.Tensor] | None) -> None:
         config = self.config
         found, checked = checked_task(config, task)
         self.task = task = found.to(config.device)
-        self._checksum = checked if config.device == "cpu" else checksum(task)
+        self._checksum = checked if config.device == "cpu" else store.checksum(task)
         self.parts = deal_out(config, task)
         indices = torch.from_numpy(servers_own(config, task)).to(config.device)
         labelled = (task.inputs[indices], task.labels[indices]) if len(indices) else None
@@ -318,11 +301,11 @@ class Run:
     def __enter__(self) -> Self:
         """Have the checkpoint's path for this run alone, until the block ends or the run has finished inside it."""
         if self.claim is None and self.checkpoint is not None:
-            from asyncfl_lite.base.claims import alone_at
-
             with ExitStack() as claim:
                 claim.enter_context(alone_at(self.checkpoint))
-                check_place(self.checkpoint, self.identity)  # another run may have been there since this one was made
+                store.check_place(
+                    self.checkpoint, self.identity
+                )  # another run may have been there since this one was made
                 self.claim = claim.pop_all()
         return self
 
@@ -335,7 +318,7 @@ class Run:
         classes = (registry.get(getattr(self.config, kind)) for kind, registry in registries().items())
         if self.on_version is not None or self.on_evaluate is not None:
             return False
-        return self.own_task is not None or not all(map(is_ours, classes))
+        return self.config.own_task is not None or not all(map(is_ours, classes))
 
     def stop(self, why: StopRun) -> None:
         """Record that a callback has stopped the run."""
@@ -358,7 +341,7 @@ class Run:
 
     def check_data(self) -> None:
         """Raise a DataError if the task's data are not what they were when the run was made."""
-        if checksum(self.task) != self._checksum:
+        if store.checksum(self.task) != self._checksum:
             raise DataError(
                 f"task: the data of {self.task.name!r} were changed during the run, which falsifies its scores; your "
                 "own code, such as a callback, must work on copies, such as run.task.test_inputs.clone()"
@@ -415,7 +398,6 @@ class Run:
             *who,
             {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds},
             self.algorithm.x,
-            self.own_task,
             data=self.data,
             classes=classes,
             trained=Trained(self.config.model_settings, self.task.input_spec, module),
@@ -453,7 +435,7 @@ class Run:
     def save(self) -> None:
         """Save the run now, if it has a checkpoint path."""
         if self.checkpoint is not None:
-            save_checkpoint(self.checkpoint, self.identity, {**self.state(), "ran_under": self.ran_under})
+            store.save_checkpoint(self.checkpoint, self.identity, {**self.state(), "ran_under": self.ran_under})
         self.saved_at = time.monotonic()
 
     def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
@@ -465,7 +447,7 @@ class Run:
         """Load the state from the run's checkpoint; return whether there was a usable checkpoint."""
         if self.checkpoint is None:
             return False
-        saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
+        saved = store.load_checkpoint(self.checkpoint, self.identity, self.config.device)
         try:
             if saved is not None:
                 self.restore(saved)
@@ -480,16 +462,12 @@ class Run:
     def _continue_after(self, then: list[dict[str, str]]) -> None:
         """Note the versions under which the run continues, and warn if they are not those that it had before."""
         self.ran_under = then if then[-1] == self.versions else [*then, self.versions]
-        if told := changed_versions(then[-1], self.versions):
+        if told := store.changed_versions(then[-1], self.versions):
             warnings.warn(f"{self.checkpoint}: the run continues under other versions ({told}), so its numbers may be "
                           "rounded differently from here on; its result says so", stacklevel=4)  # fmt: skip
 
     def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
-        """Write the result into the folder of the run's checkpoint, if there is one, and delete the checkpoint.
-
-        Raises:
-            ResultError: when the result cannot be written; a note says where the run is saved in its place.
-        """
+        """Write the result into the folder of the run's checkpoint, if there is one, and delete the checkpoint."""
         if self.checkpoint is not None:
             try:
                 result.write(self.checkpoint.parent, force=force, weights=weights)
@@ -512,4 +490,4 @@ class Run:
     def remove_checkpoints(self) -> None:
         """Delete the run's checkpoints, once its result is kept."""
         if self.checkpoint is not None:
-            remove_checkpoints(self.checkpoint, self.identity)
+            store.remove_checkpoints(self.checkpoint, self.identity)

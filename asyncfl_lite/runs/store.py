@@ -1,20 +1,16 @@
 """What is kept of runs on disk, and whose it is: the identity of a run, its checkpoints, and the record of its result.
 
 A run's **identity** consists of its configuration, the digests of the data that it reads from outside, and the
-revisions of the code. :func:`what_differs` compares two identities, in one place for results and checkpoints.
+revisions of the code. :func:`what_differs` compares two identities, for results and for checkpoints.
 
-A **checkpoint** is a file from which an interrupted run continues, bit for bit on the same machine and build. Its first
-line is the run's identity; the state that changes over time (:meth:`asyncfl_lite.runs.run.Run.state`) and a digest of
-the whole follow. Reading it executes no code from the file. If a file is not this run's checkpoint, it is not replaced
-or removed, and the run does not begin; only ``force`` removes another run's checkpoint. A file that is empty, or whose
-first line is a checkpoint's but cut off or damaged, holds nothing that could be continued or lost. It counts as a
-damaged checkpoint of this run: a warning names it, and the run continues from the previous one or starts over.
+A **checkpoint** begins with a line that holds the run's identity; the state that changes over time and a digest of the
+whole follow. Reading it executes no code from the file. A file that is not this run's checkpoint is never replaced or
+removed, unless ``force`` removes another run's. One that is empty, cut off or damaged counts as a damaged checkpoint
+of this run: a warning names it, and the run continues from the previous one or starts over.
 
-A **result's folder** holds ``result.json`` (configuration, its hash, versions, summary), the tables ``curve.csv``,
-``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and the final model in ``weights.safetensors``.
-Every file appears whole or not at all. ``result.json`` is written last, with the digests of the others and of itself,
-so a folder with a sound ``result.json`` holds a finished run. Another run's finished result is replaced only if the
-user asks for it, and a file that this package did not write is never replaced.
+A **result's folder** holds ``result.json`` (configuration, its hash, versions, summary), tables and the final model.
+Every file appears whole or not at all, and ``result.json`` last, with the digests of the others and of itself, so a
+folder with a sound one holds a finished run.
 """
 
 from __future__ import annotations
@@ -37,6 +33,7 @@ from pickle import UnpicklingError
 from typing import Any, BinaryIO, Literal, cast
 
 import torch
+from pydantic_core import from_json, to_json
 
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
@@ -71,28 +68,22 @@ stopped by a callback; ``missing`` if it is absent or damaged."""
 
 
 def identity_of(
-    config: Config,
-    own_task: str | None = None,
-    data: Mapping[str, str] | None = None,
-    then: Mapping[str, int] | None = None,
+    config: Config, data: Mapping[str, str] | None = None, then: Mapping[str, int] | None = None
 ) -> Identity:
     """Return the identity of a run; by default, its data and the revisions of its code are those of a run now."""
     return {
         "config": config.as_dict(),
         "config_hash": config.hash,
-        "own_task": own_task,
+        "own_task": config.own_task,
         "data": data_of(config) if data is None else dict(data),
         "meaning": meaning(config) if then is None else then,
     }
 
 
 def what_differs(found: Identity, wanted: Identity) -> tuple[Standing, str]:
-    """Compare the identity of something on disk with that of a run.
+    """Return whether something on disk belongs to a run, and, if it does not, whose it is.
 
-    Data that only one of the two knows are not compared: they may be missing on a machine to which results were copied.
-
-    Returns:
-        ``complete`` and nothing if it belongs to the run; else ``changed`` or ``stale``, and whose it is.
+    Data that only one of the two know are not compared: they may be missing on a machine to which results were copied.
     """
     if found["config_hash"] != wanted["config_hash"]:
         return "changed", f"another configuration{_settings_that_differ(found.get('config'), wanted['config'])}"
@@ -190,9 +181,6 @@ def changed_versions(then: Mapping[str, str], now: Mapping[str, str]) -> str:
 
     The versions of this package, whose revisions count instead, and of Python are not compared, and neither are those
     of libraries that only one of the two names. If one of the two is empty, nothing is known, and nothing is compared.
-
-    >>> changed_versions({"torch": "2.14.0", "numpy": "2.4.0"}, {"torch": "2.15.0", "scipy": "1.17.0"})
-    'torch 2.14.0 and 2.15.0'
     """
     optional = ("gpu", *VARIABLES)  # absent means none
     names = [name for name in {**then, **now} if then and now and (name in optional or (name in then and name in now))]
@@ -296,11 +284,10 @@ class _Hashed:
 def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -> dict[str, Any] | None:
     """Return the state saved at ``path`` or in the previous checkpoint; None if neither is usable.
 
-    A checkpoint of this run that is cut off or damaged is not used. A warning then names the file and the reason, and
-    says whether the run continues from the previous checkpoint or starts over.
+    A warning names a file that is damaged, and says whether the run continues from the previous one or starts over.
 
     Raises:
-        ResultError: when one of the two files is not this run's checkpoint; see :func:`check_place`.
+        ResultError: when one of the two files is not this run's checkpoint.
     """
     check_place(path, identity)
     refused = []
@@ -348,17 +335,15 @@ def remove_checkpoints(path: str | Path, identity: Identity, *, others: bool = F
 # Records of results
 
 FORMAT = 1
-TABLES = ("curve", "updates", "in_flight", "clients", "classes")
-BEGINS = {
-    "result.json": '{\n "format": ',
-    "curve.csv": "version,time,",
-    "updates.csv": "client,dispatched_at,",
-    "in_flight.csv": "client,dispatched_at,",
-    "clients.csv": "client,num_samples,",
-    "classes.csv": "class,train_samples,",
+TABLES = {
+    "curve": "version,time,",
+    "updates": "client,dispatched_at,",
+    "in_flight": "client,dispatched_at,",
+    "clients": "client,num_samples,",
+    "classes": "class,train_samples,",
 }
-"""First bytes of a result's files, by which foreign files of the same name are recognised. An empty file, or one that
-is cut off within these bytes, holds nothing that could be lost, and is replaced."""
+"""Tables of a result -> how their files begin, by which foreign files of the same name are recognised. An empty file,
+or one that is cut off within these bytes, holds nothing that could be lost, and is replaced."""
 NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 """Spelling in ``result.json`` of numbers that JSON cannot express."""
 
@@ -392,12 +377,6 @@ def read_record(path: str | Path) -> dict[str, Any]:
         raise ResultError(f"{path}: cut off or not JSON; run the cell again") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ResultError(f"{path}: not a result of format {FORMAT}; run the cell again")
-    for part in ("meaning", "data", "versions"):
-        if not isinstance(record.get(part, {}), dict):
-            raise ResultError(f"{path}: {part} must be a mapping; run the cell again")
-    under = record.get("continued_under", [])
-    if not isinstance(under, list) or not all(isinstance(one, dict) for one in under):
-        raise ResultError(f"{path}: continued_under must be a list of mappings; run the cell again")
     if record.get("digest") != _digest_of_record(record):
         raise ResultError(f"{path}: changed since it was written; run the cell again")
     return {**record, **{part: _with_numbers(record[part]) for part in ("summary", "timing") if part in record}}
@@ -412,13 +391,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 def as_json_has_it(value: Any) -> Any:
     """Replace numbers that are not finite with words, since JSON cannot express them."""
-    if isinstance(value, Mapping):
-        return {name: as_json_has_it(held) for name, held in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json_has_it(held) for held in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return next(word for word, number in NOT_FINITE.items() if value == number or number != number)
-    return value
+    return from_json(to_json(value, inf_nan_mode="strings"))
 
 
 def _with_numbers(value: Any) -> Any:
@@ -449,7 +422,9 @@ def check_writable(folder: str | Path) -> None:
 def check_free(folder: str | Path, identity: Identity, *, force: bool = False) -> None:
     """Check that the run's result can be written into ``folder``; ``force`` lets it replace another run's result."""
     folder = Path(folder)
-    begins = BEGINS if not (folder / "result.json").exists() else {"result.json": BEGINS["result.json"]}
+    begins = {"result.json": '{\n "format": '}
+    if not (folder / "result.json").exists():
+        begins |= {f"{name}.csv": begin for name, begin in TABLES.items()}
     for name, begin in begins.items():
         path = folder / name
         content = path.read_bytes()[: len(begin)] if path.is_file() else b""
@@ -473,7 +448,9 @@ def standing(folder: str | Path, config: Config, task: Task | None = None) -> St
         record, _ = read_folder(Path(folder))
     except ResultError:
         return "missing"
-    found, _ = _compared(record, identity_of(config, None if task is None else task.name, data_of(config, task)))
+    found, _ = _compared(
+        record, identity_of(config.on_own_task(None if task is None else task.name), data_of(config, task))
+    )
     return "changed" if record["summary"].get("stopped") else found
 
 

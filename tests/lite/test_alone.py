@@ -146,7 +146,7 @@ def under(monkeypatch):
     """Have other versions installed."""
 
     def now(**changes):
-        monkeypatch.setattr("asyncfl_lite.runs.run.versions", lambda: {**THEN, **changes})
+        monkeypatch.setattr("asyncfl_lite.runs.store.versions", lambda: {**THEN, **changes})
 
     now()
     return now

@@ -210,10 +210,10 @@ def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkey
         elif other == "revision":
             before.setattr(type(config.make_algorithm()), "revision", 0)
         elif other == "data":
-            before.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"faults": "1234"})
+            before.setattr("asyncfl_lite.runs.store.data_of", lambda *_: {"faults": "1234"})
         interrupt_after(config.with_seed(99) if other == "configuration" else config, path, 10)
     if other == "data":
-        monkeypatch.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"faults": "5678"})
+        monkeypatch.setattr("asyncfl_lite.runs.store.data_of", lambda *_: {"faults": "5678"})
     held = contents(tmp_path)
     monkeypatch.setattr(Run, "train", None)
     with pytest.raises(ResultError, match=f"run.pt: is the checkpoint of {WHOSE[other]}; name another file"):
@@ -300,7 +300,7 @@ def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     seconds, saved = iter(range(10**6)), []
     monkeypatch.setattr("asyncfl_lite.runs.run.time.monotonic", lambda: float(next(seconds)))
     monkeypatch.setattr(
-        "asyncfl_lite.runs.run.save_checkpoint",
+        "asyncfl_lite.runs.store.save_checkpoint",
         lambda path, config, state: saved.append(state["simulation"]["received"]),
     )
     config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 5.0})

@@ -21,7 +21,7 @@ from asyncfl_lite.models.weights import WEIGHTS
 from asyncfl_lite.runs.assembly import load_task
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
-from asyncfl_lite.runs.store import BEGINS, check_free, data_of, identity_of, standing, write_record
+from asyncfl_lite.runs.store import TABLES, check_free, data_of, identity_of, standing, write_record
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.tasks import TASKS
 from conftest import contents
@@ -100,7 +100,7 @@ def test_nor_where_another_was_interrupted_unless_it_is_forced(tmp_path, other):
 
 
 @pytest.mark.parametrize("length", [0, 3, 60], ids=["empty", "three bytes", "cut off"])
-@pytest.mark.parametrize("name", [*BEGINS, WEIGHTS])
+@pytest.mark.parametrize("name", ["result.json", *map("{}.csv".format, TABLES), WEIGHTS])
 def test_the_rest_of_a_file_of_ours_is_replaced_and_need_not_be_removed_by_hand(result, tmp_path, name, length):
     result.save(tmp_path)
     content = (tmp_path / name).read_bytes()

@@ -189,7 +189,7 @@ def test_versions_that_are_mixed_within_a_cell_or_differ_from_now_are_told(exper
     folder = cells[0].folder(recorded)
     shutil.rmtree(folder / "seed-1")
     now = versions()
-    monkeypatch.setattr("asyncfl_lite.runs.run.versions", lambda: {**now, "torch": "9.0"})
+    monkeypatch.setattr("asyncfl_lite.runs.store.versions", lambda: {**now, "torch": "9.0"})
     record_without_a_kernel(cells[0], recorded)
     record = read_record(folder / "result.json")
     assert record["versions"] == now and [one["torch"] for one in record["continued_under"]] == ["9.0"]
