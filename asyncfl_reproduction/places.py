@@ -42,5 +42,4 @@ def field_in(results: str | Path) -> Path:
 
 
 def _tiers(place: Path) -> set[str]:
-    """Return the names of the tiers whose files are in a folder."""
     return {file.stem for file in place.glob("*.yaml") if re.search("^tier:", file.read_text("utf-8", "replace"), re.M)}

@@ -117,12 +117,7 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
 
 
 def check_all(measured: Measured, claims: Iterable[Claim]) -> list[Checked]:
-    """Check claims in the column "tuned", and trained claims also at a fixed server rate if the tier plans such cells.
-
-    Args:
-        measured: the recorded results.
-        claims: the claims to check.
-    """
+    """Check claims when tuned, and trained claims also at a fixed server rate if the tier plans such cells."""
     checked, twins = [], measured.twins
     for claim in claims:
         checked.append(check_claim(measured, claim))

@@ -72,7 +72,6 @@ def _above(m: Measured, pairs: Iterable[tuple[str, str]], columns: Iterable[str]
 
 
 def _reached_by(m: Measured, cell: str, target: float | pd.Series) -> Finding:
-    """Check that all seeds reach the target; the verdict is open if only some do, or if seeds are too few."""
     times = m.times_to(cell, target)
     if times is None or times.empty:
         return Finding(NOT_RUN, f"{cell}: not run, or without a target")
@@ -92,7 +91,6 @@ def _never_fail(m: Measured) -> Finding:
 
 
 def _sooner_with_alpha(m: Measured) -> Finding:
-    """Check that a method reaches the same target sooner if clients' labels are more even, that is, if α is larger."""
     columns = [[f"fedadt/table1/{data}-dir{alpha}" for alpha in ALPHAS] for data in TARGETS]
     return _joined(
         m.sooner(f"{even}/{method}", f"{uneven}/{method}", targets(m, uneven))
@@ -103,7 +101,6 @@ def _sooner_with_alpha(m: Measured) -> Finding:
 
 
 def _fail_is_ending_below(m: Measured) -> Finding:
-    """Check that runs miss their target if and only if they end below it, and name the cells with exceptions."""
     runs, missing, exceptions = 0, 0, []
     for _, column in COLUMNS:
         target = targets(m, column)
@@ -153,8 +150,6 @@ def _at_round_of(m: Measured, cell: str, other: str) -> pd.Series | None:
 
 
 def _adaptive_then_more(m: Measured) -> Finding:
-    """Check that distillation weight 0.6 ends above 0.2, and that the adaptive weight beats 0.6 at the same version."""
-
     def findings() -> Iterator[Finding]:
         for data in TARGETS:
             for alpha in ALPHAS[:2]:
@@ -215,7 +210,6 @@ def _family_lowest(m: Measured) -> Finding:
 
 
 def _distilling_is_cheaper(m: Measured) -> Finding:
-    """Check that distillation takes fewer operations than local training, with the local epochs of our cells."""
     ours, once = measure.distilling_over_training(measure.EPOCHS), measure.distilling_over_training(1)
     text = (
         f"{ours:.2f} of a client's training with {measure.EPOCHS} local epochs, as FLGo has and our cells have; "

@@ -74,7 +74,7 @@ def _in_columns(columns: Iterable[str], better: Iterable[str], worse: Iterable[s
 
 
 def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs:
-    """Return, for each method and each pair of columns, the method's cells in the better column and in the worse."""
+    """Return each method's cells in the better and the worse of each pair of columns."""
     return [(f"{better}/{method}", f"{worse}/{method}") for (better, worse), method in product(columns, methods)]
 
 
@@ -95,8 +95,6 @@ def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measure
 
 
 def _varies_less_than_ca2fl(m: Measured) -> Finding:
-    """Check that FedEcho's accuracy varies less from its best column to its worst than CA²FL's does."""
-
     def less_than_ca2fl(method: str) -> Finding:
         ranges = []
         for name in ("ca2fl", method):
@@ -122,7 +120,6 @@ def _fadas_says_the_majority(m: Measured) -> Finding:
 
 
 def _above_start(m: Measured, cell: str) -> Finding:
-    """Check that a cell's runs end above their accuracy at version 0."""
     start = m.of_curves(cell, lambda curve: curve["accuracy"].iloc[0])
     ends = m.by_seed(cell, "final_accuracy")
     finding = compare(ends, start, against(cell, f"{cell} at version 0"), marks=(m.mark(cell), ""))
@@ -159,7 +156,6 @@ def _dynamic_beyond_one_deviation(m: Measured) -> Finding:
 
 
 def _mixing_weights_in_order(m: Measured) -> Finding:
-    """Check that "CE only" ends lowest, and that the other mixing weights follow the claimed order, within a point."""
     hard, *others = WEIGHTS
     strictly = [m.above(other, hard) for other in others]
     return all_of([*strictly, *(m.at_least(right, left) for left, right in combinations(others, 2))])
@@ -172,7 +168,6 @@ def _order_at_large_delay() -> Pairs:
 
 
 def _runtimes_as_printed(m: Measured) -> Finding:
-    """Check that durations lie in the ranges that Table 1 prints, and that at most 10% of clients are long."""
     details = []
     for law, drawn in measure.runtimes().items():
         for category, (low, high) in drawn.ranges.items():
@@ -186,7 +181,6 @@ def _runtimes_as_printed(m: Measured) -> Finding:
 
 
 def _staler_at_large_delay(m: Measured) -> Finding:
-    """Check that long clients' mean staleness is larger at large delay than at mild delay, with every seed."""
     large, mild = (measure.staleness_of_long_clients(law) for law in measure.LAWS)
     shown = (f"{values.mean():.0f} ± {deviation(values):.0f}" for values in (large, mild))
     text = "mean staleness of long clients " + " against ".join(shown)
@@ -194,7 +188,6 @@ def _staler_at_large_delay(m: Measured) -> Finding:
 
 
 def _few_models_held(m: Measured) -> Finding:
-    """Check that clients in flight hold at most 8 distinct model versions, under both delay laws."""
     held = {law: measure.versions_held(law) for law in measure.LAWS}
     text = ", ".join(f"{law} {min(counts)} to {max(counts)}" for law, counts in held.items())
     most = max(max(counts) for counts in held.values())
@@ -202,14 +195,12 @@ def _few_models_held(m: Measured) -> Finding:
 
 
 def _logits_of_one_models_order(tasks: Iterable[str]) -> Finding:
-    """Check that the stored logits take at most ten times the memory of one model, at the paper's scale."""
     shares = {task: measure.STORED[task].logits_over_model for task in tasks}
     text = "stored logits over one model: " + ", ".join(f"{task} {share:.2g}" for task, share in shares.items())
     return Finding(HOLDS if max(shares.values()) <= ONE_ORDER else FAILS, text)
 
 
 def _one_pair_of_rates(m: Measured) -> Finding:
-    """Check that the printed learning rates have one value for each method and data set."""
     table = hyperparameters("FedEcho")
     rates = table[table["name"].isin(["local_lr", "global_lr"])]
     kinds = rates.groupby(["dataset", "method", "name"])["value"].nunique()

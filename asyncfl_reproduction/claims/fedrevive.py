@@ -63,7 +63,6 @@ def _revive_sooner_than_buff(m: Measured) -> Finding:
 
 
 def _fedavg_slowest(m: Measured) -> Finding:
-    """Check that FedAvg reaches the target last, and takes at least four times as long as FedBuff."""
     factors = {"fedbuff": 4.0, "afl_dw": 1.0, "dd_fedrevive": 1.0, "fedrevive": 1.0}
     return all_of(
         sooner(m, cell(d, x), cell(d, "fedavg"), cell(d, "fedbuff"), by) for d in DATA for x, by in factors.items()
@@ -129,7 +128,6 @@ def _milder_heterogeneity(m: Measured) -> Finding:
 
 
 def _small_additional_staleness(m: Measured) -> Finding:
-    """Check that dispatching before aggregation adds at most 5% staleness and changes accuracy by less than a point."""
     first, after = cell("cifar10", "dispatch-first", "control"), cell("cifar10", "fedrevive")
     ages = [m.by_seed(name, "mean_staleness") for name in (first, after)]
     label = f"{against(first, after)}, staleness"
@@ -203,7 +201,6 @@ def _server_works_more(m: Measured) -> Finding:
 
 
 def _counts_mac(m: Measured) -> Finding:
-    """Check that the printed operations per training step equal the multiply-accumulates of three forward passes."""
     forward, printed = measure.resnet18_gflop(), _table3()["iteration"]["client local training"]
     text = f"ResNet-18: forward {forward:.2f} GFLOP, step {1.5 * forward:.2f} GMAC, printed {printed:g}"
     return Finding(HOLDS if abs(1.5 * forward - printed) < 0.05 * printed else FAILS, text)
@@ -228,7 +225,6 @@ def _proxy_beats_uniform(m: Measured) -> Finding:
 
 
 def _part_above(better: str, worse: str) -> Finding:
-    """Check that, on average, one part of an update raises test accuracy by more than another part."""
     left, right = (measure.short_run_parts()[part].to_numpy() for part in (better, worse))
     return compare(left, right, f"{against(better, worse)}, points × 100", unit="points a step", scale=1e4)
 

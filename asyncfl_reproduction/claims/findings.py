@@ -142,7 +142,6 @@ def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
 
 
 def _in_words(leaves: Sequence[Finding], verdicts: Sequence[str], verdict: str) -> str:
-    """Describe how many parts have each verdict, and list all parts that were run, or only those that decide."""
     if len(leaves) == 1:
         return leaves[0].detail
     ran = [(leaf.detail, own) for leaf, own in zip(leaves, verdicts, strict=True) if own != NOT_RUN]

@@ -42,7 +42,6 @@ class Headline:
 
 
 def _best(m: Measured, cells: Sequence[str]) -> str | None:
-    """Return the cell with the highest mean accuracy, or None if some were not run."""
     means = {cell: values.mean() for cell in cells if (values := m.by_seed(cell)) is not None}
     return max(means, key=means.get) if len(means) == len(cells) else None
 
@@ -99,9 +98,6 @@ HEADLINES = [
 
 def check_headlines(measured: Measured) -> pd.DataFrame:
     """Return one row per headline and column of verdicts, with its verdict, interval and corrected p value.
-
-    Args:
-        measured: the recorded results.
 
     Returns:
         One row per headline and column (of :data:`.COLUMNS`; the second for headlines with cells at a fixed server

@@ -238,7 +238,7 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", import
 
 
 def _imported(places: Iterable[str], whose: Path) -> list[str]:
-    """Import the modules that a file or a user names, and return the paths under which other processes find them."""
+    """Import modules, and return the paths under which other processes find them."""
     found = [located(place, whose if whose.is_dir() else whose.parent) for place in places]
     for place in found:
         try:
@@ -262,7 +262,6 @@ def _cells_of_papers(path: Path, tier: TierFile, paper: str, own: Sequence[str])
 
 
 def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
-    """Return the cells whose names match a pattern; there must be at least one."""
     found = [cell for cell in cells if fnmatch.fnmatch(cell.name, pattern)]
     if not found:
         such = f", such as {cells[0].name!r}" if cells else ""
@@ -271,7 +270,6 @@ def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
 
 
 def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Iterator[Cell]:
-    """Yield a paper's cells in one tier, with their merged settings."""
     tier = of.tier
     if tier not in file.tiers:
         raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))

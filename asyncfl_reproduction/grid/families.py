@@ -91,7 +91,6 @@ def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, Pap
 def _member(
     path: Path, name: str, family: PaperCell, chosen: dict[str, str], added: list[AxisValue]
 ) -> tuple[str, PaperCell]:
-    """Return the name and the cell for one combination of axis values."""
     joined = {column: text for addition in added for column, text in addition.published.items()}
     try:
         member = _filled(name, chosen)

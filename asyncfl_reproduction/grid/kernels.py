@@ -54,7 +54,6 @@ def quiet_kernels() -> None:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Delete a folder when the process that made it ends, but not when its forks end."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -127,11 +126,7 @@ class WarmProvisioner(LocalProvisioner):
 
 
 class Preloaded:
-    """A process with imported modules, from which kernels are forked; it ends with the process that made it.
-
-    Args:
-        modules: the modules that it imports.
-    """
+    """A process with imported modules, from which kernels are forked; it ends with the process that made it."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         # matplotlib and torch read these when they are imported, which happens here before a kernel could set them.
@@ -144,11 +139,6 @@ class Preloaded:
 
     def fork(self, connection_file: str, cwd: str, env: dict[str, str]) -> int:
         """Start a kernel and return its process ID.
-
-        Args:
-            connection_file: where the kernel reads its ports and key.
-            cwd: the kernel's working directory, which may differ from this process's.
-            env: all environment variables of the kernel.
 
         Raises:
             RuntimeError: if the process has died.

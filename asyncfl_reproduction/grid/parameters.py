@@ -67,10 +67,6 @@ def _meant(name: str, settings: Mapping[str, Any]) -> ConfigError:
 def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
     """Check a notebook's parameters, import the modules they name, and return the configuration.
 
-    Args:
-        names: the notebook's ``globals()``.
-        before: names that existed before the parameters.
-
     Raises:
         ConfigError: in one line, if a parameter has the wrong type or is unknown. papermill itself accepts unknown
             ones.

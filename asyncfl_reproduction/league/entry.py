@@ -50,10 +50,6 @@ class Entry:
 def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
     """Import a file and return the method in it.
 
-    Args:
-        file: one Python file; modules that it imports are not part of its digest.
-        taken: the names of the field's methods.
-
     Raises:
         ConfigError: in one line, if the file cannot be imported or does not hold exactly one method, if the method's
             name is taken, or if its grid names an option that it does not have.
@@ -94,11 +90,7 @@ def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | N
 
 
 def check_rules(entry: Entry) -> None:
-    """Raise an error for a method that breaks a rule of :func:`.check_algorithm`.
-
-    Raises:
-        ConfigError: in one line, which names the first broken rule and says how many others are broken.
-    """
+    """Raise an error that names the first rule of :func:`.check_algorithm` that a method breaks."""
     try:
         check_algorithm(entry.method)
     except AlgorithmCheckError as error:

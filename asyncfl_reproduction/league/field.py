@@ -80,11 +80,6 @@ class Place:
         in rounds, from a buffer, or of one update each. In the column "printed" the newcomer has its own defaults, and
         tries the same client learning rates as all methods.
 
-        Args:
-            name: the name under which it is registered.
-            method: its class.
-            grid: option -> values, for the column "tuned"; without ``client_lr`` it tries the field's values.
-
         Raises:
             ConfigError: if it tries more combinations than the others may, or an invalid setting.
         """
@@ -122,12 +117,8 @@ def _kind(method: type[Algorithm]) -> str:
 def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
     """Return the league's settings, beginning with those in the column "tuned".
 
-    Args:
-        tier_file: ``cells/league.yaml``; the studies are in ``tuning.yaml`` beside it.
-        quick: whether to return only those of the first workload in the column "tuned".
-
-    Raises:
-        ConfigError: if a file is wrong, or no setting has a search for FedBuff.
+    If ``quick``, these are only those of the first workload. The cells are in the tier's file, ``cells/league.yaml``;
+    the studies are in ``tuning.yaml`` beside it.
     """
     searches: dict[tuple[str, str], dict[str, Search]] = {}
     for search in read_searches(tier_file.parent / "tuning.yaml", f"{TIER}-*"):

@@ -87,11 +87,7 @@ class Outcome:
 
 
 def write_page(path: Path, outcome: Outcome) -> None:
-    """Write an outcome as one HTML file that loads nothing from elsewhere.
-
-    Raises:
-        ResultError: if the file cannot be written; the message names the file.
-    """
+    """Write an outcome as one HTML file that loads nothing from elsewhere."""
     plots.use_style()
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(TEMPLATE)
     write_atomically(path, page.render(**content(outcome)))
@@ -126,7 +122,6 @@ def _about(outcome: Outcome) -> str:
 
 
 def _lead(outcome: Outcome, column: str) -> str:
-    """Describe how many comparisons in a column have each verdict."""
     rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
     return (
         f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, "
@@ -310,7 +305,6 @@ def _ratio(found: Contrast) -> str:
 
 
 def _costs(outcome: Outcome) -> list[Costs]:
-    """Return the costs of all methods in the league's first setting."""
     first, entry = outcome.found[0], outcome.newcomer.entry
     classes = load_task(first.place.config_of(REFERENCE).task_settings).num_classes
     rows = []
@@ -413,7 +407,6 @@ def draw_beside(one: Standings, newcomer: str) -> tuple[Figure, list[str]]:
 
 
 def _mark(axes: plt.Axes, title: str) -> None:
-    """Draw the curve with this title in the accent colour."""
     for line, band in zip(axes.get_lines(), axes.collections, strict=True):
         if line.get_label() == title:
             line.set(color=ACCENT, linewidth=3)

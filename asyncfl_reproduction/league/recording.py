@@ -29,17 +29,8 @@ def record_field(
 ) -> Report:
     """Search for the rates of the league's methods, run the league's cells, and save each result as soon as it is done.
 
-    Args:
-        tier_file: ``cells/league.yaml``.
-        runs: folder of results.
-        kept: folder of the tables.
-        only: pattern that the cells' names must match, such as ``*/fedecho*``; it also selects their searches.
-        workers: number of processes.
-        allowed: called with the estimated cost before anything is run; it may raise an error.
-        say: called with a line about each search.
-
-    Raises:
-        ConfigError: if a file is wrong, or no cell matches.
+    ``allowed`` is called with the estimated cost before anything is run, and may raise an error. The pattern ``only``
+    selects cells and their searches.
     """
     left = searches_left(tier_file, only)
     known = _cells(tier_file, only)

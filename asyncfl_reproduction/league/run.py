@@ -118,15 +118,7 @@ class Newcomer:
         return took
 
     def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:
-        """Run the searches, then one run per seed, and return the runs by cell; runs that exist are not repeated.
-
-        Args:
-            workers: number of processes.
-            say: called with a line about each search.
-
-        Raises:
-            SimulationError: if a run fails.
-        """
+        """Run the searches, then one run per seed, and return the runs by cell; runs that exist are not repeated."""
         chosen = searched(map(self.search, self.places), self.folder, workers, say, self.extensions, [self.entry.file])
         cells = self.cells(chosen)
         report = run_grid(cells, self.folder, workers=workers)
@@ -168,13 +160,7 @@ def searched(
 ) -> dict[str, dict[str, Any]]:
     """Run several searches at a time, and return the combination that each one chose, by the search's name.
 
-    Args:
-        searches: the searches.
-        folder: folder of records; the package's own if None.
-        workers: number of processes.
-        say: called with the lines of each search when it has ended.
-        extensions: as in :func:`.tune`.
-        imports: files that register the methods to search, which other processes import.
+    Other processes import the files in ``imports``, which register the methods to search.
     """
     chosen = {}
     for name, best, lines in _in_processes(list(searches), folder, workers, extensions, imports):

@@ -105,11 +105,7 @@ class Standings(NamedTuple):
 def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result]]) -> Standings:
     """Compare a newcomer with all methods in a setting.
 
-    Args:
-        place: the setting.
-        newcomer: the newcomer's name.
-        results: method -> its runs there, including the newcomer's; runs with seeds that the setting does not have are
-            left out, and so are methods without runs.
+    Of each method's results, runs with seeds that the setting does not have are left out.
     """
     runs = {method: [run for run in own if run.config.seed in place.seeds] for method, own in results.items()}
     runs = {method: own for method, own in runs.items() if own}
@@ -165,13 +161,8 @@ def judged(found: Sequence[Contrast]) -> list[str]:
 def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
     """Estimate how many seeds would show a difference if its mean and deviation stayed the same.
 
-    Args:
-        found: a comparison at 5 %.
-        among: number of methods for which it is corrected, by the strictest of Holm's steps.
-
-    Returns:
-        A number of seeds, larger than the present one; None if it would be above :data:`MOST_SEEDS`, or if nothing can
-        be said.
+    The comparison is one at 5 %, corrected for ``among`` methods by the strictest of Holm's steps. The result is None
+    if it would be above :data:`MOST_SEEDS`, or if nothing can be said.
     """
     if not math.isfinite(found.high - found.low) or found.mean == 0:
         return None

@@ -17,9 +17,6 @@ def distilling_over_training(epochs: int) -> float:
     The server's set is a share of all samples, and the clients have the rest in equal parts. In a distillation pass,
     each sample of the server's costs a training step of the client's model and a forward pass of the global model. The
     size of the model and the number of samples cancel, so the result is the same on all data sets.
-
-    Args:
-        epochs: number of epochs of local training.
     """
     table = hyperparameters("FedADT")
     printed = table[table["dataset"] == "all"].set_index("name")["value"]

@@ -183,7 +183,6 @@ class UpdateParts:
         run.simulation.observers.append(self)
 
     def _note(self) -> Tensor | None:
-        """Distil as the method does; keep the distilled delta, and the model and statistics before the step."""
         server = self.run.algorithm
         buffers = None if server.buffers is None else server.buffers.clone()
         delta = self._distil()

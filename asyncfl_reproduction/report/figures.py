@@ -8,7 +8,7 @@ panel without any run says so. A line has one point for each cell that was run. 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,23 +24,15 @@ from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.statistics import deviation
 
 PER_ROW = 4
+Draw = Callable[[Recorded], Figure | None]
+"""Function from recorded results to a figure, or None if none of its cells was run."""
 
 
-@dataclass(frozen=True)
-class PaperFigure:
-    """A figure of a paper, redrawn from recorded results.
+class PaperFigure(NamedTuple):
+    """A figure of a paper: a caption, which says nothing about our results, and the function that redraws it."""
 
-    Attributes:
-        paper: such as ``FedRevive``.
-        name: such as ``Fig. 2``.
-        caption: what it shows and where to look, but nothing about our results.
-        draw: function from recorded results to a figure, or None if none of its cells was run.
-    """
-
-    paper: str
-    name: str
     caption: str
-    draw: Callable[[Recorded], Figure | None]
+    draw: Draw
 
 
 def panels(count: int, *, height: float = 3.0, sharey: bool = True) -> tuple[Figure, list[Axes]]:

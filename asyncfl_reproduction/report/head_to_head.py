@@ -34,9 +34,7 @@ COLUMNS = (TUNED, FIXED)
 def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.ndarray]]:
     """Return the ``(seeds,)`` accuracies by setting and method, for settings with at least two methods.
 
-    Args:
-        measured: the league's results, with both columns.
-        column: "tuned" or "fixed server rate"; a method without such a server setting has no cell in the second.
+    A method without a server setting has no cell in the column "fixed server rate".
     """
     found = {}
     for workload, law in itertools.product(WORKLOADS, LAWS):

@@ -50,11 +50,7 @@ class Measure(NamedTuple):
 
 
 def measure(recorded: Recorded, row: pd.Series) -> Ours:
-    """Return our measurement of one published number.
-
-    Raises:
-        ValueError: if the metric is not measured in the row's unit.
-    """
+    """Return our measurement of one published number; its metric must be measured in the row's unit."""
     kind, take = MEASURES[row["paper"], row["metric"]]
     if row["unit"] not in UNITS[kind]:
         raise ValueError(f"{row['paper']}, {row['metric']}: {kind} cannot stand beside {row['unit']}")

@@ -141,7 +141,6 @@ def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
 
 
 def _headings(cell: NotebookNode, level: str) -> list[str]:
-    """Return the headings of one level in a Markdown cell."""
     return re.findall(rf"^{level} (.+)$", cell.source, re.M) if cell.cell_type == "markdown" else []
 
 

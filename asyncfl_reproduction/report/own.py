@@ -31,12 +31,7 @@ def is_own(cells: Iterable[Cell]) -> bool:
 
 
 def own_notebook(tier: str, file: Path) -> NotebookNode:
-    """Return the report notebook for a user's own grid, before execution.
-
-    Args:
-        tier: name of the report.
-        file: the file of the cells.
-    """
+    """Return the report notebook for a user's own grid, before execution."""
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
     cells = [

@@ -77,9 +77,7 @@ def groups(found: Ranking) -> list[tuple[int, int]]:
 def draw_ranks(found: Ranking, marked: str | None = None) -> Figure:
     """Draw methods' mean ranks; a bar joins methods that lie within one critical difference by Nemenyi's test.
 
-    Args:
-        found: at least two methods.
-        marked: a method whose point and name stand out.
+    The point and the name of ``marked`` stand out.
     """
     figure, (axes,) = panels(1)
     joined = groups(found)

@@ -33,9 +33,6 @@ COLUMNS = [
 def searches(folder: Path | None = None) -> pd.DataFrame:
     """Return one row per recorded search of a study, with its size, its best combination and its scores.
 
-    Args:
-        folder: folder of records; the package's own if None.
-
     Returns:
         study, method, column, combinations and runs (how many were tried), best (settings of the
         best combination), on an edge (options whose best value is the smallest or largest tried), accuracy % (of the
@@ -68,7 +65,6 @@ def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFr
 
 
 def _in_order(values: set[Any]) -> list[Any]:
-    """Return numbers in ascending order, and other values as they are."""
     return sorted(values, key=lambda value: value if isinstance(value, int | float) else 0)
 
 

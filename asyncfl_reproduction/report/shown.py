@@ -84,7 +84,6 @@ def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
 
 
 def _source(source: str, names: Names) -> str:
-    """Return a number's source in readable names, with "less" for a minus sign."""
     return in_names(source, names).replace(" - ", " less ")
 
 

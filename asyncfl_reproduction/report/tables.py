@@ -181,11 +181,7 @@ def _same_side(
 def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
     """Lay out a table of :func:`beside` as in the paper, with two or three lines per row: paper, tuned, untuned.
 
-    Args:
-        table: a table from :func:`beside`.
-        paper: the paper's name.
-        artefact: name of the table or figure.
-        value: what to fill in instead of the numbers: ``verdict``, ``cell`` or ``seeds`` of our numbers.
+    In place of the numbers it can show the ``verdict``, ``cell`` or ``seeds`` of ours.
     """
     rows, columns, *_ = layout(paper, artefact)
     if not rows:

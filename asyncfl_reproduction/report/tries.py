@@ -49,13 +49,8 @@ def expected_best(accuracies: np.ndarray) -> np.ndarray:
 def tries(cells: list[Cell], folder: Path | None = None) -> pd.DataFrame:
     """Return the best accuracy that each search in the column "tuned" is expected to find, by number of tries.
 
-    Args:
-        cells: a tier's cells; methods come in their order.
-        folder: folder of records; the package's own if None.
-
-    Returns:
-        One row for each search and number of tries: study, cell, tries, accuracy (a fraction, on validation samples).
-        A run that diverged counts as 0.
+    The columns are study, cell, tries and accuracy (a fraction, on validation samples). A run that diverged counts as
+    0.
     """
     first = set(read_grids().tuned.seeds)
     parts = []
@@ -75,11 +70,7 @@ def tries(cells: list[Cell], folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_tries(table: pd.DataFrame) -> Figure | None:
-    """Draw accuracy against tries, with a panel per study and a line per method; None if nothing was searched.
-
-    Args:
-        table: the table from :func:`tries`.
-    """
+    """Draw accuracy against tries, with a panel per study and a line per method; None if nothing was searched."""
     studies = table["study"].unique()
     if not len(studies):
         return None

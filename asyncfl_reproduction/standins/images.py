@@ -74,18 +74,7 @@ class Spoiling:
     def among(self, images: Tensor, rng: np.random.Generator, copies: int = 1) -> Tensor:
         """Return ``copies`` versions of every image, each with noise and with another of the images laid over it.
 
-        Args:
-            images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.
-            rng: generator that draws overlays and noise.
-            copies: number of versions of each image, with different overlays and noise; all images come once, then all
-                come again.
-
-        Returns:
-            ``(copies · n, C, height, width)`` images. Without overlay and noise, these are the images themselves, and
-            nothing is drawn.
-
-        Raises:
-            ConfigError: when there is only one image, so that no other can be laid over it.
+        All images come once, then all come again. Without overlay and noise, these are the images themselves.
         """
         return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
 
@@ -114,7 +103,6 @@ class Spoiling:
         return {name: self._set(draw) for name, draw in plain.items()}
 
     def _set(self, draw: UnlabelledSet) -> UnlabelledSet:
-        """Return the set ``draw`` with overlay and noise, or ``draw`` itself if both are 0."""
         if not (self.overlay or self.noise):
             return draw
 

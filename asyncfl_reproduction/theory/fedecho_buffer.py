@@ -109,13 +109,7 @@ def bump_sides(clients: int, size: int, steps: int = 5, *, each: bool = False) -
 def linear_sides(
     slopes: Tensor, size: int, noise: float = 0.0, steps: int = 20, lr: float = 0.02
 ) -> tuple[float, float]:
-    """Return both sides of Lemma D.1 for F_i = a_i x: with L = 0 only three terms are left, one for each thing at work.
-
-    Args:
-        slopes: ``(N,)`` a_i.
-        size, steps, lr: M, K, η_l.
-        noise: σ_l.
-    """
+    """Return both sides of Lemma D.1 for F_i = a_i x and K = ``steps``, where L = 0 leaves only three terms."""
     left = mean_square_step(-lr * steps * slopes, size, steps * lr**2 * noise**2)
     grads, total = len(slopes) * float(slopes.mean()) ** 2, (steps * float(slopes.sum())) ** 2
     variance = float(slopes.var(correction=0))
@@ -132,11 +126,7 @@ def sampled_step(trials: int = 10_000, seed: int = 0) -> float:
 
 
 def check_t3() -> Check:
-    """Check T3, FedEcho's Lemma D.1, which bounds E‖Δ_t‖², the mean square of FedBuff's step.
-
-    Returns:
-        Mean squares of the step beside the bound.
-    """
+    """Check T3, FedEcho's Lemma D.1, which bounds E‖Δ_t‖², the mean square of FedBuff's step."""
     centres = spread(10)
     here = quadratic_sides(centres, torch.full((10,), 0.7, dtype=torch.float64), 3, 4, 0.02, 0.5)
     apart = quadratic_sides(centres, centres.flip(0), 3, 4, 0.02, 0.5)

@@ -79,11 +79,7 @@ def _gap(one: Tensor, other: Tensor) -> float:
 
 
 def check_t1() -> Check:
-    """Check T1, FedEcho's Eq. 8 for linear softmax: ∇f_d = ∇f(x) - (1/N) Σ ∇f(x_i).
-
-    Returns:
-        Largest differences between coordinates, which should be 0.
-    """
+    """Check T1, FedEcho's Eq. 8 for linear softmax: ∇f_d = ∇f(x) - (1/N) Σ ∇f(x_i)."""
     g = linear_gradients()
     right = g["Eq. 8"]
     return Check(
@@ -147,11 +143,7 @@ def network_gradients(seed: int = 0) -> dict[str, Tensor]:
 
 
 def check_t2() -> Check:
-    """Check T2, FedEcho's Eq. 13, which is Eq. 8 for any network, with the student's Jacobian for every teacher.
-
-    Returns:
-        Largest differences between coordinates.
-    """
+    """Check T2, FedEcho's Eq. 13, which is Eq. 8 for any network, with the student's Jacobian for every teacher."""
     g = network_gradients()
     right = g["Eq. 13"]
     return Check(

@@ -64,11 +64,7 @@ def drift_sides(clients: int, steps: int = 5) -> dict[str, float]:
 
 
 def check_t4() -> Check:
-    """Check T4, FedEcho's Lemma D.2 (Eq. 34) on client drift in K local steps, and its use in Eqs. 22 and 27.
-
-    Returns:
-        Ratios of the left-hand to the right-hand side; the bound is 1.
-    """
+    """Check T4, FedEcho's Lemma D.2 (Eq. 34) on client drift in K local steps, and its use in Eqs. 22 and 27."""
     at = {clients: drift_sides(clients) for clients in (10, 30, 31, 100)}
     one, none = vector(1.0), vector(0.0)
     straight = {
@@ -158,11 +154,7 @@ def resnet_parameters() -> int:
 
 
 def check_t5() -> Check:
-    """Check T5, FedEcho's Lemma D.3 (Eqs. 35, 36): E‖x̂_q - x̂‖² ≤ 5 η_d² Q (σ_d² + 2 Q ν²).
-
-    Returns:
-        Squared distances with their bound, then the steps of the proof.
-    """
+    """Check T5, FedEcho's Lemma D.3 (Eqs. 35, 36): E‖x̂_q - x̂‖² ≤ 5 η_d² Q (σ_d² + 2 Q ν²)."""
     adam, d = distilled_distance("adam")
     sgd, longer = distilled_distance("sgd")[0], distilled_distance("sgd", 40)[0]
     bound = lemma_d3(10, 5.0, 3e-6)

@@ -222,15 +222,7 @@ def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: b
 def check_t6(means: pd.DataFrame | None = None) -> Check:
     """Check T6, FedEcho's Theorem 4.5 (Eq. 5): the mean squared gradient falls as T^-1/2.
 
-    Args:
-        means: the result of :func:`mean_gradients`; by default it is computed now, which takes most of the check's
-            time.
-
-    Returns:
-        Slopes of log mean squared gradient over log T from the second length on (-½ is the rate). Slopes with other M
-        and with other staleness, for which a steeper fall satisfies the bound, too. The effect of random teachers. The
-        models to which two clients with speeds 10:1 lead FedBuff and CA²FL (0 is the optimum, 9/11 the mean over
-        arrivals).
+    The result of :func:`mean_gradients` is computed if it is not given, which takes most of the check's time.
     """
     means = mean_gradients() if means is None else means
     uniform, skewed = means[1.0], means[10.0]
@@ -270,11 +262,7 @@ def check_t6(means: pd.DataFrame | None = None) -> Check:
 
 
 def check_t13() -> Check:
-    """Check T13, FedEcho's Remark 4.6: for T large enough the rate is O(1/√(TM)), in T and in M.
-
-    Returns:
-        Slopes of log mean squared gradient over log M at two T, and the gain from M at an equal number of updates.
-    """
+    """Check T13, FedEcho's Remark 4.6: for T large enough the rate is O(1/√(TM)), in T and in M."""
     varied, sizes = varied_means(), (1, 4, 16)
     short, long = ({size: varied[f"M = {size}"][length] for size in sizes} for length in SHORTER)
     over_size = [slope(sizes, [means[size] for size in sizes]) for means in (long, short)]

@@ -24,11 +24,7 @@ def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float
 
 
 def check_t11() -> Check:
-    """Check T11, FedRevive's Appendix H, which writes an aggregation step as a mixture with the client's model.
-
-    Returns:
-        The next models of the two forms, and their difference compared with η (x_t - x_{t_i}).
-    """
+    """Check T11, FedRevive's Appendix H, which writes an aggregation step as a mixture with the client's model."""
     added, mixed = both_forms(1.5, 1.0, 0.4, 0.1)
     fresh = both_forms(1.5, 1.5, 0.4, 0.1)
     return Check(

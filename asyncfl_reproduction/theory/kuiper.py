@@ -28,13 +28,10 @@ def mean_square_gradient(centres: Tensor, x: float, noise: float) -> float:
 
 
 def check_t7() -> Check:
-    """Check T7, KUIPER's Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G).
+    """Check T7, KUIPER's Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G), on a bounded region, where G is known.
 
     The lemma leaves out everything that distinguishes KUIPER: bursts, staleness, the reward, and the mixing of models.
-    T8 to T10 are about these. The lemma is checked on a bounded region, where G is known.
-
-    Returns:
-        The mean square of a stochastic gradient, exact and sampled, compared with the bound and with σ_l² + G.
+    T8 to T10 are about these.
     """
     centres, noise, x = vector(-1, 1), 0.25, 1.0
     largest = float((x - centres).square().max())
@@ -143,11 +140,7 @@ def equal_deltas_step(size: int) -> float:
 
 
 def check_t8() -> Check:
-    """Check T8, KUIPER's bound on the mean squared gradient (Theorem 1, Corollary 1, and rate; Eqs. 5, 6, 8, 9).
-
-    Returns:
-        Mean squared gradients compared with the bound, for F_i = ½ (w ∓ 1)², so that L = σ_g² = 1 and G = 4 on [-1, 1].
-    """
+    """Check T8, KUIPER's bound on the mean squared gradient (Theorem 1, Corollary 1, and rate; Eqs. 5, 6, 8, 9)."""
     setting = {"smooth": 1.0, "spread": 1.0, "largest": 4.0}
     wide, narrow = sampled_mean(100.0, 0.01, 1000, 1.0, 2), exact_mean(0.01, 1e6, 0.0, 1.0)
     bounds = corollary_1(0.5, 100.0, 0.01, 1000, **setting), corollary_1(0.0, 1.0, 0.01, 1e6, **setting)
@@ -194,12 +187,7 @@ def gentle_parabola(global_lr: float, local_lr: float = 0.01, length: int = 1000
 
 
 def check_t9() -> Check:
-    """Check T9, KUIPER's Assumption 4: ‖∇F(w) - ∇F(w')‖² ≤ L ‖w - w'‖², where the proof needs L².
-
-    Returns:
-        The mean squared gradient compared with Eq. 9, for F = w²/4, which meets the assumption with L = 1/4, although
-        its true L is 1/2.
-    """
+    """Check T9, KUIPER's Assumption 4: ‖∇F(w) - ∇F(w')‖² ≤ L ‖w - w'‖², where the proof needs L²."""
     stuck, end = gentle_parabola(400.0)
     slower, _ = gentle_parabola(200.0)
     excess = {"excess": 0.25, "local_lr": 0.01, "length": 1000, "spread": 0.0, "largest": 0.25}
@@ -251,11 +239,7 @@ def fixed_point(accuracies: tuple[float, float]) -> float:
 
 
 def check_t10() -> Check:
-    """Check T10, which asks whether KUIPER's theorem and Algorithm 1 describe the same iteration with the same limit.
-
-    Returns:
-        Models after a version of KUIPER, compared with FedBuff's with η_g = β_t; then the limits.
-    """
+    """Check T10: do KUIPER's theorem and Algorithm 1 describe the same iteration with the same limit?"""
     deltas, here, stale, beta = vector(-0.2, 0.4), vector(1, 1), vector(1, 3), 0.7
     buffered = one_version("fedbuff", deltas, here, math.nan, server_lr=beta)
     kuiper = {

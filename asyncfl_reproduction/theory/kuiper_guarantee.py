@@ -28,11 +28,7 @@ def of_bursts(size: int, length: float, *, late: float = 8.0) -> float:
 
 
 def check_t14() -> Check:
-    """Check T14, that KUIPER's guarantee (Eqs. 6, 10) gets better with more clients K in a burst.
-
-    Returns:
-        The bound and the mean squared gradient with K = 8, each divided by that with K = 1.
-    """
+    """Check T14, that KUIPER's guarantee (Eqs. 6, 10) gets better with more clients K in a burst."""
     more_versions = exact_mean(1000**-0.5, 1000, 1.0, 1 / 8) / exact_mean(8000**-0.5, 8000, 1.0, 1.0)
     drawn = [sampled_mean(**rates(size, 250), length=250, x0=0.0, size=size) for size in (8, 1)]
     return Check(
@@ -87,11 +83,7 @@ def gradient_variances(bias: float, clients: int = 10) -> tuple[float, float]:
 
 
 def check_t15() -> Check:
-    """Check T15, that non-IID bias increases the variances of gradients and so weakens KUIPER's guarantee.
-
-    Returns:
-        Variances on digits, and bounds, at bias 1 in relation to those at bias 0; then the truth.
-    """
+    """Check T15, that non-IID bias increases the variances of gradients and so weakens KUIPER's guarantee."""
     (noise, spread), (noise_0, spread_0) = gradient_variances(1.0), gradient_variances(0.0)
     return Check(
         "T15",

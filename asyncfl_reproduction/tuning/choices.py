@@ -23,12 +23,6 @@ def best_in(tier: str, cell: str, column: Searched = "tuned", folder: Path | Non
 
     A search has ended when as many combinations as the last stage keeps have been run with all seeds. The best of these
     has the highest mean; a combination with a run that diverged comes last.
-
-    Args:
-        tier: the cell's tier.
-        cell: the cell's name, with its column's ending.
-        column: the cell's column.
-        folder: folder of records; the package's own if None.
     """
     file = getattr(read_grids(), column)
     scores: Scores = {}
@@ -47,9 +41,6 @@ def chosen_for(tier: str, cell: str, column: Searched = "tuned", folder: Path | 
     A tuned cell takes the best combination of all recorded searches of its place, also of those in which something was
     fixed, because these lie in the same space and tried more client rates. Another search's best combination is taken
     if it is better than every combination of the cell's own search on the seeds that both were run with.
-
-    Args:
-        tier, cell, column, folder: as for :func:`best_in`.
     """
     best = best_in(tier, cell, column, folder)
     for other, ending in OTHERS.items() if best is not None and column == "tuned" else ():
@@ -67,6 +58,5 @@ def _best_on(seeds: Collection[int], scores: Scores) -> float:
 
 
 def _mean(values: Iterable[float]) -> float:
-    """Return the mean accuracy; −1 if a run diverged."""
     mean = fmean(values)
     return -1.0 if isnan(mean) else mean

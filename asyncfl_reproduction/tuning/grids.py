@@ -97,11 +97,7 @@ class OwnSearch:
         return self.cell
 
     def config(self, point: dict[str, Any], seed: int) -> Config:
-        """Return the configuration of one combination, which is scored on validation samples.
-
-        Raises:
-            ConfigError: if it is invalid; the message names the cell.
-        """
+        """Return the configuration of one combination, which is scored on validation samples."""
         try:
             return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed, "eval_split": "validation"}))
         except ConfigError as error:
@@ -109,11 +105,7 @@ class OwnSearch:
 
 
 def read_grids(path: Path | None = None) -> GridsFile:
-    """Read and check ``cells/grids.yaml`` or another such file.
-
-    Raises:
-        ConfigError: one line that names the file, the set, the method and the allowed values.
-    """
+    """Read and check ``cells/grids.yaml`` or another such file."""
     path = CELLS / "grids.yaml" if path is None else path
     return _read(path, path.stat().st_mtime_ns)
 
@@ -158,11 +150,7 @@ def own_search(cell: str, named: str, settings: dict[str, Any], column: Searched
 
 
 def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return all rates that a paper's table prints for a cell's method, or None if it does not print all of them.
-
-    Args:
-        named, settings: as for :func:`own_search`.
-    """
+    """Return all rates that a paper's table prints for a cell's method, or None if it does not print all of them."""
     group, _, method = named.partition("/")
     return read_grids().all_printed.get(group, {}).get(method or method_of(settings))
 

@@ -73,13 +73,7 @@ def carry_out(
 
 
 def left_of(cell: Cell, folder: Path | None = None, beyond: int = 0) -> Cell | None:
-    """Return a cell with the runs that a search still needs, to estimate their cost; None if the search has ended.
-
-    Args:
-        cell: a cell of a grid.
-        folder: folder of records; the package's own if None.
-        beyond: as for :func:`carry_out`; ended searches then go on.
-    """
+    """Return a cell with the runs that a search still needs, to estimate their cost; None if the search has ended."""
     search = cell.search
     if search is None or not beyond and chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
         return None
@@ -92,12 +86,7 @@ def left_of(cell: Cell, folder: Path | None = None, beyond: int = 0) -> Cell | N
 
 
 def known_of(path: Path, search: OwnSearch) -> Known:
-    """Return the outcomes that a search need not run again: its own, and those of the cell's searches in other columns.
-
-    Args:
-        path: table of outcomes.
-        search: the search.
-    """
+    """Return the outcomes that a search need not run again: its own, and the cell's in other columns."""
     base = search.cell.partition("@")[0]
     rows = [rows_of(path, name) for name in (base, *(base + ending for ending in OTHERS.values()))]
     return still_known(chain(*rows), search)
@@ -127,10 +116,6 @@ def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
 
     In the second case the new value is a client learning rate between the best and the better of its neighbours, at the
     geometric mean of the two.
-
-    Args:
-        search: the search whose grid grows.
-        ranked: the grid's combinations, the best first.
     """
     best = ranked[0]
     option = next(iter(edges(search, search.grid, best)), None)

@@ -43,11 +43,7 @@ def tune(
 ) -> Point:
     """Run the missing part of a search, and return the best combination.
 
-    Args:
-        search: the search.
-        folder: folder of records; the package's own if None.
-        say: called with a line about each round.
-        extensions: number of times that the grid may grow; :data:`EXTENSIONS` if None.
+    The grid may grow ``extensions`` times, or :data:`EXTENSIONS` times if None.
     """
     extensions = EXTENSIONS if extensions is None else extensions
     path, so_far = of_studies(folder), of_studies(folder, UNFINISHED)
@@ -91,11 +87,7 @@ def run_missing(
 ) -> None:
     """Run the combinations and seeds that are not known yet, in lockstep, and add their outcomes to the known ones.
 
-    Args:
-        search: the search.
-        wanted: combinations, each with a seed.
-        known: the known outcomes.
-        save: called whenever some outcomes were added.
+    ``save`` is called whenever some outcomes were added.
     """
     missing = [(point, seed) for point, seed in wanted if (json.dumps(point), seed) not in known]
     for begin in range(0, len(missing), AT_ONCE):
@@ -160,7 +152,6 @@ def value_beyond(search: Search | OwnSearch, option: str, values: Sequence[Any],
 
 
 def _extended(search: Search, grid: Grid, best: Point) -> Grid:
-    """Return the grid with one more value for each option whose best value is on an edge."""
     wider = {}
     for option, values in grid.items():
         new = value_beyond(search, option, values, best)

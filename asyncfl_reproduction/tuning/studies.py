@@ -80,11 +80,7 @@ class Search:
         return f"{self.study}/{self.method}-{self.column}"
 
     def config(self, point: dict[str, Any], seed: int) -> Config:
-        """Return the configuration for one combination and seed.
-
-        Raises:
-            ConfigError: if it is invalid; the message names the study and the method.
-        """
+        """Return the configuration for one combination and seed; an error names the study and the method."""
         try:
             return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed}))
         except ConfigError as error:

@@ -26,14 +26,7 @@ def name_of(study: str, method: str, column: str) -> str:
 
 
 def tried(study: str, method: str, column: str, folder: Path | None = None) -> list[Row]:
-    """Return the outcomes of a finished search, or none if it was not made.
-
-    Args:
-        study: such as ``fedecho-overlaid_mnist``.
-        method: the method's name in the study.
-        column: ``tuned``, or ``printed``, in which only the clients' rate is searched, with fixed server settings.
-        folder: folder of records; the package's own if None.
-    """
+    """Return the outcomes of a finished search, or none if it was not made; ``folder`` is the package's own if None."""
     return rows_of(of_studies(folder), name_of(study, method, column))
 
 
@@ -45,9 +38,7 @@ def has_outcomes(study: str, method: str, column: str) -> bool:
 def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the combination with the highest mean accuracy over seeds; of equal ones, the first.
 
-    Args:
-        outcomes: rows with ``point`` as JSON and the accuracy; at least one row. A combination with a run that diverged
-            is chosen only if every combination has one.
+    A combination with a run that diverged is chosen only if every combination has one.
     """
     by_point: dict[str, list[float]] = {}
     for row in outcomes:
@@ -59,12 +50,7 @@ def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def edges_of(best: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the options whose best value is the smallest or largest tried, so that a better one may lie beyond.
 
-    Args:
-        best: a point of the outcomes, see :func:`best_of`.
-        outcomes: rows with ``point`` as JSON.
-
-    Returns:
-        Such as ``["client_lr", "distill_lr"]``. Values that are not numbers have no order, and so no edge.
+    Values that are not numbers have no order, and so no edge.
     """
     points = [json.loads(point) for point in dict.fromkeys(row["point"] for row in outcomes)]
     tried = {knob: {point[knob] for point in points} for knob in best}
@@ -77,11 +63,7 @@ def edges_of(best: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> 
 
 
 def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
-    """Return the settings that a study chose for a method, in the form that a configuration takes.
-
-    Args:
-        study, method, column: as in :func:`tried`; there must be outcomes, see :func:`has_outcomes`.
-    """
+    """Return the settings that a study chose for a method, in the form that a configuration takes."""
     return nested(best_of(tried(study, method, column)))
 
 
