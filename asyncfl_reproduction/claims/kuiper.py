@@ -166,23 +166,14 @@ def alone(clients: str, bias: str) -> tuple[str, str]:
     return cell(FEDERATION[clients], f"bias{bias}", "kuiper"), cell("fig2", f"clients{clients}-bias{bias}", "alone")
 
 
-def above_alone(m: Measured) -> Finding:
-    """Check that KUIPER is above clients that train alone, with 4 and with 12 clients, at every bias."""
-    return all_of(m.above(*alone(clients, bias)) for clients in FEDERATION for bias in BIASES)
-
-
 def gaps_to_alone(m: Measured, clients: str) -> list[Named]:
     """Return KUIPER's lead over clients that train alone, as one named difference per bias."""
     return [(f"gap of {clients} clients at bias {bias}", m.gap(*alone(clients, bias))) for bias in BIASES]
 
 
-def largest_gap_with_few(m: Measured) -> Finding:
-    """Check that KUIPER's largest gap to clients that train alone is larger with 4 clients than with 12."""
-    largest = []
-    for clients in FEDERATION:
-        known = [one for one in gaps_to_alone(m, clients) if one[1] is not None]
-        largest.append(max(known, key=lambda one: one[1].mean(), default=(f"gap of {clients} clients", None)))
-    return larger(*largest)
+def _largest_gap(m: Measured, clients: str) -> Named:
+    known = [one for one in gaps_to_alone(m, clients) if one[1] is not None]
+    return max(known, key=lambda one: one[1].mean(), default=(f"gap of {clients} clients", None))
 
 
 def gains_as_printed(m: Measured) -> Finding:
@@ -198,16 +189,6 @@ def gains_as_printed(m: Measured) -> Finding:
 def above_baselines(m: Measured, folders: Iterable[str], baselines: Sequence[str] = BASELINES) -> Finding:
     """Check that KUIPER is above each baseline in each of these folders of cells."""
     return all_of(m.above(cell(at, "kuiper"), cell(at, other)) for at in folders for other in baselines)
-
-
-def gap_at_bias_1(m: Measured) -> Finding:
-    """Check that KUIPER's gap to each baseline is larger at bias 1 than at bias 0."""
-    pairs = [
-        [(f"{panel} gap to {other} at bias {bias}", m.gap(*(cell(panel, f"bias{bias}", x) for x in ("kuiper", other))))
-         for bias in ("1", "0")]
-        for panel in PANELS for other in BASELINES
-    ]  # fmt: skip
-    return all_of(larger(*pair) for pair in pairs)
 
 
 def best_on_other_tasks(m: Measured) -> Finding:
@@ -233,33 +214,6 @@ def round_times_in_order(m: Measured) -> Finding:
         slack = 0.0 if buff[1] is None else SMALL_SHARE * buff[1].mean()
         order += [larger(oort, buff, "time"), larger(buff, ours, "time", -slack)]
     return all_of([*order, *(growing(map(time, bursts_of(method)), "time") for method in METHODS[:3])])
-
-
-def all_above_dropped(m: Measured) -> Finding:
-    """Check that dropping the 4 slowest clients costs accuracy at every bias, and costs more as bias grows."""
-    pairs = {bias: [cell("fig7", f"bias{bias}", which) for which in ("kuiper", "kuiper-dropped")] for bias in BIASES}
-    gaps = growing((f"loss by dropping at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items())
-    return all_of([*(m.above(*pair) for pair in pairs.values()), gaps])
-
-
-def between_synchronous_and_others(m: Measured) -> Finding:
-    """Check that KUIPER with stragglers lies between synchronous rounds without stragglers and other methods."""
-    at = [f"fig7/bias{bias}" for bias in BIASES]
-    ideal = [m.at_least(cell(one, "sync-no-delay"), cell(one, "kuiper")) for one in at]
-    others = [m.at_least(cell(one, "kuiper"), cell(one, other)) for one in at for other in BASELINES]
-    return all_of([*ideal, *others])
-
-
-def loses_least_by_bias(m: Measured) -> Finding:
-    """Check that, with stragglers, every other method loses more accuracy than KUIPER from bias 0 to bias 1."""
-    lost = {x: (f"{x}'s loss from bias 0 to 1", m.gap(*(cell("fig7", f"bias{b}", x) for b in "01"))) for x in METHODS}
-    return all_of(larger(lost[other], lost["kuiper"]) for other in BASELINES)
-
-
-def order_of_times_flips(m: Measured) -> Finding:
-    """Check that KUIPER reaches the target first, and that FedBuff is second at bias 0 and Oort at bias 0.8."""
-    orders = (("0", ("kuiper", "fedbuff", "oort")), ("0.8", ("kuiper", "oort", "fedbuff")))
-    return all_of(sooner_in_order(m, [cell("fig8", f"bias{b}", method) for method in order]) for b, order in orders)
 
 
 def parts_help(m: Measured) -> Finding:
@@ -295,39 +249,6 @@ def mixing_unimodal(m: Measured) -> Finding:
     return all_of([shape, stays])
 
 
-def loss_grows_with_clients(m: Measured) -> Finding:
-    """Check that accuracy falls more from bias 0 to bias 1 if there are more clients, on each task."""
-
-    def lost(task: str, clients: str) -> Named:
-        pair = (cell("fig10", f"{task}-clients{clients}", f"bias{bias}") for bias in ("0", "1"))
-        return f"loss on {task} with {clients} clients", m.gap(*pair)
-
-    return all_of(growing(lost(task, clients) for clients in counts) for task, counts in IMAGES.items())
-
-
-def rises_with_frames(m: Measured) -> Finding:
-    """Check that centralised training gets more accurate with more frames, on each data set."""
-    return all_of(rising(m, [with_frames(m, data, count) for count in FRAMES[data]]) for data in FRAMES)
-
-
-def central_less_than_two_above(m: Measured) -> Finding:
-    """Check that centralised training is above KUIPER with 12 devices at bias 0, but by less than 2 points."""
-    central, ours = cell("fig16", "hmdb51", "central"), cell("fig3b", "bias0", "kuiper")
-    return all_of([m.above(central, ours), m.above(ours, central, margin=-0.02)])
-
-
-def slow_board_hurts(m: Measured) -> Finding:
-    """Check that a slow board lowers accuracy and makes methods reach the target later."""
-    pairs = [[cell("fig12", boards, method) for boards in ("homogeneous", "slow")] for method in METHODS[:3]]
-    return all_of([*(m.above(*pair) for pair in pairs), *(sooner_in_order(m, pair) for pair in pairs)])
-
-
-def slow_board_flips(m: Measured) -> Finding:
-    """Check that Oort reaches the target before FedBuff with equal boards, and after FedBuff with a slow board."""
-    orders = (("homogeneous", ("oort", "fedbuff")), ("slow", ("fedbuff", "oort")))
-    return all_of(sooner_in_order(m, [cell("fig12", boards, method) for method in order]) for boards, order in orders)
-
-
 def dropping_costs_at_high_bias(m: Measured) -> Finding:
     """Check that dropping the slowest client costs little accuracy at bias 0 and 0.5, and more at bias 0.8."""
     pairs = {bias: [cell("fig13", f"bias{bias}", delay) for delay in ("5x", "dropped")] for bias in BIASES[:3]}
@@ -349,54 +270,67 @@ def start_helps(m: Measured) -> Finding:
     return all_of([*(m.above(*pair) for pair in pairs.values()), *most])
 
 
-def soonest_with_smaller_burst(m: Measured) -> Finding:
-    """Check that KUIPER with bursts of 4 reaches the target before Oort with 6 and FedBuff with 7."""
-    others = (of_burst("6", "oort"), of_burst("7", "fedbuff"))
-    return all_of(sooner_in_order(m, [of_burst("4", "kuiper"), other]) for other in others)
+def _gap_at_bias(m: Measured, panel: str, other: str, bias: str) -> Named:
+    pair = (cell(panel, f"bias{bias}", method) for method in ("kuiper", other))
+    return f"{panel} gap to {other} at bias {bias}", m.gap(*pair)
 
 
-def rises_with_slices(m: Measured) -> Finding:
-    """Check that accuracy rises with the number of clients if each holds a fiftieth of the data."""
-    fewer = [cell("fig4c", f"clients{clients}", "kuiper") for clients in (12, 20, 30, 40)]
-    return rising(m, [*fewer, cell("fig4", "bias0-clients50", "kuiper")])
+def _dropping_hurts(m: Measured) -> Finding:
+    pairs = {bias: [cell("fig7", f"bias{bias}", which) for which in ("kuiper", "kuiper-dropped")] for bias in BIASES}
+    gaps = growing((f"loss by dropping at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items())
+    return all_of([*(m.above(*pair) for pair in pairs.values()), gaps])
 
 
-def above_at_each_count(m: Measured) -> Finding:
-    """Check that KUIPER is above Oort and FedBuff at each number of clients."""
-    folders = [f"fig4/bias{bias}-clients{clients}" for bias in BIASES[:2] for clients in COUNTS]
-    return above_baselines(m, folders, BASELINES[:2])
+def _loss(m: Measured, method: str) -> Named:
+    return f"{method}'s loss from bias 0 to 1", m.gap(*(cell("fig7", f"bias{bias}", method) for bias in "01"))
 
 
-def _starts(*starts: str) -> list[str]:
-    return [cell("table3", start) for start in starts]
+def _loss_on(m: Measured, task: str, clients: str) -> Named:
+    pair = (cell("fig10", f"{task}-clients{clients}", f"bias{bias}") for bias in "01")
+    return f"loss on {task} with {clients} clients", m.gap(*pair)
 
+
+def _slow_board_hurts(m: Measured) -> Finding:
+    pairs = [[cell("fig12", boards, method) for boards in ("homogeneous", "slow")] for method in METHODS[:3]]
+    return all_of([*(m.above(*pair) for pair in pairs), *(sooner_in_order(m, pair) for pair in pairs)])
+
+
+AT_EACH_BIAS = [f"fig7/bias{bias}" for bias in BIASES]
+CENTRAL_AND_OURS = cell("fig16", "hmdb51", "central"), cell("fig3b", "bias0", "kuiper")
+STARTS = [cell("table3", name) for name in ("scratch", *(f"assistants-{count}" for count in range(4)))]
+SLICES = [
+    *(cell("fig4c", f"clients{n}", "kuiper") for n in (12, 20, 30, 40)),
+    cell("fig4", "bias0-clients50", "kuiper"),
+]
 
 KUIPER = [
     *TIMES,
     Claim("KU-T3-a", "Table 3", "accuracy rises with 0 to 3 teaching assistants", "holds",
-          lambda m: rising(m, _starts(*(f"assistants-{count}" for count in range(4))))),
+          lambda m: rising(m, STARTS[1:])),
     Claim("KU-F14a-a", "Fig. 14(a)", "from scratch < distilled < distilled with one assistant", "holds",
-          lambda m: rising(m, _starts("scratch", "assistants-0", "assistants-1"))),
+          lambda m: rising(m, STARTS[:3])),
     Claim("KU-F2-a", "Fig. 2", "KUIPER above clients trained alone, at every bias", "not printed",
-          above_alone),
+          lambda m: all_of(m.above(*alone(clients, bias)) for clients in FEDERATION for bias in BIASES)),
     Claim("KU-F2-b", "Fig. 2", "its gap to clients trained alone grows with bias", "not printed",
           lambda m: all_of(growing(gaps_to_alone(m, clients)) for clients in FEDERATION)),
     Claim("KU-F2-c", "Fig. 2", "the largest such gap is larger with 4 devices than with 12", "holds: 15 and 8",
-          largest_gap_with_few),
+          lambda m: larger(*(_largest_gap(m, clients) for clients in FEDERATION))),
     Claim("KU-F3-a", "Fig. 3", "at bias 1 KUIPER above Oort by 5, 9, 9 points or more and above FedBuff by 8, 12, 10",
           "printed", gains_as_printed),
     Claim("KU-F3-b", "Fig. 3", "KUIPER above Oort, FedBuff and FedAsync at every bias", "not printed",
           lambda m: above_baselines(m, (f"{panel}/bias{bias}" for panel in PANELS for bias in BIASES))),
     Claim("KU-F3-c", "Fig. 3", "its gap to each baseline is larger at bias 1 than at bias 0", "not printed",
-          gap_at_bias_1),
+          lambda m: all_of(larger(*(_gap_at_bias(m, panel, other, bias) for bias in "10"))
+                           for panel in PANELS for other in BASELINES)),
     Claim("KU-F3-d", "Fig. 3", "Oort above FedBuff at bias 1", "holds",
           lambda m: all_of(m.above(cell(p, "bias1", "oort"), cell(p, "bias1", "fedbuff")) for p in PANELS)),
     Claim("KU-F4-a", "Fig. 4", "KUIPER above Oort and FedBuff at each number of clients", "not printed",
-          above_at_each_count),
+          lambda m: above_baselines(m, (f"fig4/bias{bias}-clients{n}" for bias in BIASES[:2] for n in COUNTS),
+                                    BASELINES[:2])),
     Claim("KU-F4-b", "Fig. 4(c)", "with all data cut among more clients, KUIPER's accuracy falls", "not printed",
           lambda m: rising(m, [cell("fig4", f"bias0-clients{n}", "kuiper") for n in reversed(COUNTS)])),
     Claim("KU-F4-c", "Fig. 4(c)", "with a slice of the data for each client, KUIPER's accuracy rises with clients",
-          "not printed", rises_with_slices),
+          "not printed", lambda m: rising(m, SLICES)),
     Claim("KU-F4-d", "Fig. 4(b)", "with 50 clients and bias 0.5 KUIPER is near chance (ours: below 5%; chance is 2 to "
           "2.5%)", "not printed", lambda m: below(m, cell("fig4", "bias0.5-clients50", "kuiper"), NEAR_CHANCE)),
     Claim("KU-F5-a", "Fig. 5", "KUIPER best on other tasks at every number of clients", "not printed",
@@ -406,19 +340,25 @@ KUIPER = [
     Claim("KU-F6-b", "Fig. 6(a)", "KUIPER not below Oort and FedBuff at every burst size", "not printed",
           lambda m: all_of(m.at_least(of_burst(k, "kuiper"), of_burst(k, x)) for k in BURSTS for x in BASELINES[:2])),
     Claim("KU-F6-c", "Fig. 6(b)", "KUIPER (K = 4) sooner at the target than Oort (K = 6) and FedBuff (K = 7)",
-          "holds: 11% and 10%", soonest_with_smaller_burst),
+          "holds: 11% and 10%", lambda m: all_of(
+              sooner_in_order(m, [of_burst("4", "kuiper"), other])
+              for other in (of_burst("6", "oort"), of_burst("7", "fedbuff")))),
     Claim("KU-F6-d", "Fig. 6(c)", "time per version: Oort > FedBuff ≥ KUIPER, rising with burst size", "not printed",
           round_times_in_order, CLOCK),
     Claim("KU-F7-a", "Fig. 7(a)", "KUIPER with all 12 devices above KUIPER without the 4 slowest, more so with bias",
-          "not printed", all_above_dropped),
+          "not printed", _dropping_hurts),
     Claim("KU-F7-b", "Fig. 7(b)", "synchronous without delay ≥ KUIPER with stragglers ≥ the other methods with them",
-          "not printed", between_synchronous_and_others),
+          "not printed", lambda m: all_of([
+              *(m.at_least(cell(at, "sync-no-delay"), cell(at, "kuiper")) for at in AT_EACH_BIAS),
+              *(m.at_least(cell(at, "kuiper"), cell(at, other)) for at in AT_EACH_BIAS for other in BASELINES)])),
     Claim("KU-F7-c", "Fig. 7(b)", "with stragglers KUIPER loses least from bias 0 to 1", "not printed",
-          loses_least_by_bias),
+          lambda m: all_of(larger(_loss(m, other), _loss(m, "kuiper")) for other in BASELINES)),
     Claim("KU-F8-a", "Fig. 8(a)", "KUIPER most accurate at each bias with UCF101's times", "not printed",
           lambda m: above_baselines(m, (f"fig8/bias{bias}" for bias in BIASES))),
     Claim("KU-F8-b", "Fig. 8(b)", "KUIPER soonest at the target, Oort after FedBuff at bias 0, before it at 0.8",
-          "not printed", order_of_times_flips),
+          "not printed", lambda m: all_of(
+              sooner_in_order(m, [cell("fig8", f"bias{bias}", method) for method in order])
+              for bias, order in (("0", ("kuiper", "fedbuff", "oort")), ("0.8", ("kuiper", "oort", "fedbuff"))))),
     Claim("KU-F9-a", "Fig. 9(a)", "bursts, staleness weight and error reward each help at bias 0.8; the error reward "
           "makes no difference at bias 0", "not printed", parts_help),
     Claim("KU-F9-b", "Fig. 9(b)", "staleness exponent 1 costs 4 points or more against 0.7 at bias 0.5, 8 at 0.8",
@@ -426,14 +366,17 @@ KUIPER = [
     Claim("KU-F9-c", "Fig. 9(c)", "accuracy is unimodal in the mixing weight, and at 0 the model stays as it began",
           "not printed", mixing_unimodal, of_constant_answers=True),
     Claim("KU-F10-a", "Fig. 10", "KUIPER's loss from bias 0 to 1 grows with the number of clients", "not printed",
-          loss_grows_with_clients),
-    Claim("KU-F11-a", "Fig. 11", "central accuracy rises with frames per clip", "not printed", rises_with_frames),
+          lambda m: all_of(growing(_loss_on(m, task, n) for n in counts) for task, counts in IMAGES.items())),
+    Claim("KU-F11-a", "Fig. 11", "central accuracy rises with frames per clip", "not printed",
+          lambda m: all_of(rising(m, [with_frames(m, data, count) for count in FRAMES[data]]) for data in FRAMES)),
     Claim("KU-F16-a", "Fig. 16", "centralised training above KUIPER (ours: 12 devices, bias 0), by less than 2 points",
-          "holds: 1.65", central_less_than_two_above),
+          "holds: 1.65", lambda m: all_of([m.above(*CENTRAL_AND_OURS),
+                                           m.above(*reversed(CENTRAL_AND_OURS), margin=-0.02)])),
     Claim("KU-F12-a", "Fig. 12", "one slow board of four lowers accuracy and delays the target, each method",
-          "not printed", slow_board_hurts),
+          "not printed", _slow_board_hurts),
     Claim("KU-F12-b", "Fig. 12", "Oort sooner than FedBuff with equal boards, later with a slow one", "not printed",
-          slow_board_flips),
+          lambda m: all_of(sooner_in_order(m, [cell("fig12", boards, method) for method in order]) for boards, order in
+                           (("homogeneous", ("oort", "fedbuff")), ("slow", ("fedbuff", "oort"))))),
     Claim("KU-F13-a", "Fig. 13", "dropping the slowest of four costs little (ours: under 5 points) at bias 0 and 0.5, "
           "more at 0.8", "not printed", dropping_costs_at_high_bias),
     Claim("KU-F14b-a", "Fig. 14(b)", "the distilled start helps every method, FedAsync most", "holds for two: +6, +3",
