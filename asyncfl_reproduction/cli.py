@@ -193,8 +193,8 @@ def _said(report: Report) -> int:
 
 
 def _tune(options: argparse.Namespace) -> int:
+    from asyncfl_reproduction.tuning.grids import read_searches
     from asyncfl_reproduction.tuning.search import tune
-    from asyncfl_reproduction.tuning.studies import read_searches
 
     folder = None if options.results is None else Path(options.results)
     if options.cells is not None:

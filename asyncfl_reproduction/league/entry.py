@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
 from asyncfl_lite.base.files import text_of
 from asyncfl_lite.base.registry import import_own
 from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
-from asyncfl_reproduction.tuning.studies import Grid
+from asyncfl_reproduction.tuning.grids import Grid
 
 GRID = "GRID"
 """Attribute of a method's class, or name in its file: the values to try for its options."""

@@ -39,7 +39,8 @@ from asyncfl_reproduction.report.figures import finish, legend_of, panels
 from asyncfl_reproduction.report.page import picture
 from asyncfl_reproduction.report.ranks import draw_ranks
 from asyncfl_reproduction.statistics import Contrast
-from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words, tried
+from asyncfl_reproduction.tuning.choices import best_of, edges_of, in_words, tried
+from asyncfl_reproduction.tuning.grids import name_of
 from asyncfl_reproduction.written import with_signs
 
 HEADINGS = {"tuned": ("Tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
@@ -245,7 +246,7 @@ def _costs(outcome: Outcome) -> list[Costs]:
 def _tried(outcome: Outcome, place: Place) -> list[dict[str, Any]]:
     entry, rows = outcome.newcomer.entry.name, []
     for method in (entry, *place.searches):
-        found = tried(place.study, method, place.column, outcome.newcomer.folder if method == entry else None)
+        found = tried(name_of(place.study, method, place.column), outcome.newcomer.folder if method == entry else None)
         if not found:
             continue
         rows.append({

@@ -28,8 +28,8 @@ from asyncfl_reproduction.grid.interrupts import end_with
 from asyncfl_reproduction.grid.run import run_grid
 from asyncfl_reproduction.league.entry import Entry
 from asyncfl_reproduction.league.field import Place
+from asyncfl_reproduction.tuning.grids import Search, points_of
 from asyncfl_reproduction.tuning.search import tune
-from asyncfl_reproduction.tuning.studies import Search, points_of
 
 TRIAL, CELLS = "trial.json", "cells"
 """Files in an entry's folder, beside the outcomes of its searches: the cost of its first run, and its cells."""
@@ -79,7 +79,7 @@ class Newcomer:
         if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
             return ""
         search = self.search(self.places[0])
-        rate = search.config(points_of(search.grid)[0], search.seeds[0]).server_lr
+        rate = search.first().server_lr
         return (
             f"GRID does not try server_lr, which stays at {rate:g}, while other methods tune theirs: the "
             f"server learning "
@@ -103,7 +103,7 @@ class Newcomer:
         with suppress(ResultError, KeyError, TypeError):  # none yet, or damaged: it is run again
             return Trial(**read_record(path)["trial"])
         search = self.search(place)
-        config = search.config(points_of(search.grid)[0], search.seeds[0])
+        config = search.first()
         looked: list[str] = []
         began = time.process_time()
         result = Run(config, _watched(task_of(config), looked)).finish()

@@ -10,11 +10,10 @@ from typing import Any
 import pandas as pd
 
 from asyncfl_reproduction.grid.cells import Cell
-from asyncfl_reproduction.tuning.choices import best_in
-from asyncfl_reproduction.tuning.grids import study_of
+from asyncfl_reproduction.tuning.choices import best_in, best_of, edges_of, in_words
+from asyncfl_reproduction.tuning.grids import parts_of, study_of
 from asyncfl_reproduction.tuning.halving import edges
 from asyncfl_reproduction.tuning.outcomes import METRIC, kept_in, of_cells, of_studies, rows_of
-from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words
 
 COLUMNS = [
     "study",
@@ -41,10 +40,8 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
     """
     rows = []
     for search, tried in sorted(kept_in(of_studies(folder)).items()):
-        study, _, name = search.partition("/")
-        method, _, column = name.rpartition("-")
         best = best_of(tried)
-        rows.append([study, method, column, *_numbers(pd.DataFrame(tried), best, edges_of(best, tried))])
+        rows.append([*parts_of(search), *_numbers(pd.DataFrame(tried), best, edges_of(best, tried))])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -33,7 +33,7 @@ from asyncfl_reproduction.league.standings import BETTER, EQUIVALENT, TARGET_SHA
 from asyncfl_reproduction.parquet import read_table, write_table
 from asyncfl_reproduction.statistics import ERROR_LEVEL, contrast
 from asyncfl_reproduction.tuning import search as carried_out
-from asyncfl_reproduction.tuning.studies import points_of
+from asyncfl_reproduction.tuning.grids import points_of
 from asyncfl_reproduction.verdicts import OPEN
 
 ROOT = Path(__file__).parents[2]
