@@ -17,7 +17,7 @@ from asyncfl_reproduction.digests import checked
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.shown import RECORDED
-from asyncfl_reproduction.report.tables import background, listed
+from asyncfl_reproduction.report.tables import coloured, listed
 from asyncfl_reproduction.verdicts import NOT_RUN, parts_counted
 from asyncfl_reproduction.written import interval_text, with_signs
 
@@ -67,7 +67,7 @@ def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
     )
     style = listed(table.map(lambda value: with_signs(str(value)).replace(" points", "\u00a0points")))
     for column, found in (("this run", own["verdict"]), (RECORDED, there["verdict"])):
-        style = style.apply(lambda _, found=found: [background(one) for one in found], subset=[column])
+        style = coloured(style, column, found)
     return style.to_html()
 
 

@@ -13,7 +13,6 @@ import itertools
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
 from asyncfl_lite import plots
 from asyncfl_reproduction.claims.measured import TUNED, Measured
@@ -24,7 +23,7 @@ from asyncfl_reproduction.report.figures import finish, panels
 from asyncfl_reproduction.report.names import marked, with_titles
 from asyncfl_reproduction.report.ranks import ERROR_LEVEL, draw_ranks, ranking
 from asyncfl_reproduction.report.recorded import MISSING
-from asyncfl_reproduction.statistics import FEWEST_SEEDS, deviation
+from asyncfl_reproduction.statistics import FEWEST_SEEDS, holm, two_sided
 from asyncfl_reproduction.written import mean_text
 
 METHODS = (*FIVE, *OTHERS)
@@ -57,23 +56,9 @@ def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
     A star means that no difference was found, not that there is none.
     """
     best = max(methods, key=lambda m: methods[m].mean())
-    p = {m: _paired(methods[best], values) for m, values in methods.items() if m != best}
-    good, told_apart = {best}, True
-    for index, method in enumerate(sorted(p, key=p.get)):
-        told_apart = told_apart and p[method] * (len(p) - index) < ERROR_LEVEL
-        if not told_apart:
-            good.add(method)
-    return good
-
-
-def _paired(left: np.ndarray, right: np.ndarray) -> float:
-    """Return the p value of a paired two-sided t test, or 1 if the seeds are too few or do not match."""
-    if len(left) != len(right) or len(left) < FEWEST_SEEDS:
-        return 1.0
-    differences = left - right
-    if deviation(differences) == 0:
-        return 0.0 if differences.any() else 1.0
-    return float(stats.ttest_1samp(differences, 0).pvalue)
+    paired = {m: values for m, values in methods.items() if len(values) == len(methods[best]) >= FEWEST_SEEDS}
+    p = holm([two_sided(methods[best] - paired[m]) if m in paired else 1.0 for m in methods if m != best])
+    return {best, *(m for m, one in zip((m for m in methods if m != best), p, strict=True) if one >= ERROR_LEVEL)}
 
 
 def table(measured: Measured) -> pd.DataFrame:

@@ -19,7 +19,6 @@ from asyncfl_reproduction.report.names import WORDS, in_names, with_titles, word
 from asyncfl_reproduction.report.recorded import MISSING
 from asyncfl_reproduction.report.tables import (
     FIXED,
-    LEFT,
     OURS,
     PAPER,
     PARTS,
@@ -28,6 +27,7 @@ from asyncfl_reproduction.report.tables import (
     folded,
     laid_out,
     lines_of,
+    of_html,
     part,
     quiet,
 )
@@ -79,8 +79,7 @@ def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
         shown[head] = [_number(text, seeds, usual, path) for text, seeds, path in texts]
         css[head] = table[part(line, "verdict")].map(background) + table[line].map(quiet)
     shown["from"] = [f'<span title="{escape(path)}">{escape(_source(path, names))}</span>' for path in table["cell"]]
-    style = Styler(shown, cell_ids=False).hide(axis="index").format(escape=None).apply(lambda _: css, axis=None)
-    return style.set_table_styles(LEFT)
+    return of_html(shown, css)
 
 
 def _source(source: str, names: Names) -> str:
@@ -158,9 +157,8 @@ def _answer(detail: str, names: Names) -> str:
 
 
 def _text_table(shown: pd.DataFrame, css: pd.DataFrame) -> str:
-    style = Styler(shown, cell_ids=False).hide(axis="index").format(escape=None).apply(lambda _: css, axis=None)
     widths = [{"selector": "td.col0", "props": "white-space: nowrap"}, {"selector": "td", "props": "min-width: 6em"}]
-    return style.set_table_styles([*LEFT, *widths]).to_html()
+    return of_html(shown, css).set_table_styles(widths, overwrite=False).to_html()
 
 
 def _finding(verdict: str, detail: str, names: Names) -> str:

@@ -235,22 +235,23 @@ def quiet(text: object) -> str:
     return "color: #9ca3af" if str(text).startswith((MISSING, NOT_MEASURED)) else ""
 
 
-def _as_text(table: pd.DataFrame, precision: int = 1) -> Styler:
-    """Style a table so that texts in cells and headers are shown literally and never as HTML."""
-    style = Styler(table, cell_ids=False).format(precision=precision, na_rep="", escape="html")
-    return style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns").map(quiet)
+def listed(table: pd.DataFrame, precision: int = 1) -> Styler:
+    """Style a plain table for the notebook, with texts shown literally and never as HTML."""
+    style = Styler(table, cell_ids=False).format(precision=precision, na_rep="", escape="html").map(quiet)
+    style = style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns")
+    whole = [{"selector": "td.col0", "props": "white-space: nowrap"}] * ("id" in table)
+    return style.hide(axis="index").set_table_styles([*LEFT, *whole])
 
 
-def listed(table: pd.DataFrame, coloured: str = "", by: str = "", precision: int = 1) -> Styler:
-    """Style a plain table for the notebook; one column can be coloured by verdicts."""
-    style = _as_text(table, precision).hide(axis="index")
-    css = [*LEFT]
-    if "id" in table:
-        css.append({"selector": "td.col0", "props": "white-space: nowrap"})
-    style = style.set_table_styles(css)
-    if coloured:
-        style = style.apply(lambda column: [background(v) for v in table[by or coloured]], subset=[coloured])
-    return style
+def coloured(style: Styler, column: str, verdicts: Iterable[str]) -> Styler:
+    """Colour a column by verdicts."""
+    return style.apply(lambda _: [background(verdict) for verdict in verdicts], subset=[column])
+
+
+def of_html(shown: pd.DataFrame, css: pd.DataFrame | None = None) -> Styler:
+    """Style a table whose texts are HTML, with the CSS of its cells."""
+    style = Styler(shown, cell_ids=False).hide(axis="index").format(escape=None)
+    return (style if css is None else style.apply(lambda _: css, axis=None)).set_table_styles(LEFT)
 
 
 def folded(summary: str, html: str) -> str:
