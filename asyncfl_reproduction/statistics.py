@@ -323,15 +323,9 @@ def simulated_error_rates(
 ) -> pd.DataFrame:
     """Simulate how often decision rules see a difference that does not exist, and how often they detect a real one.
 
-    Two methods' accuracies are normal with deviation 1 over seeds. The old rule says that the methods differ if their
-    means are more than one pooled deviation apart. Our rule looks at 10, then 16, then 32 pairs until its interval
-    excludes 0.
-
-    Args:
-        shift: the difference to be detected, in deviations of one method over seeds.
-        correlation: correlation of the two methods at the same seed.
-        trials: number of simulated comparisons.
-        seed: seed of the random numbers.
+    Two methods' accuracies are normal with deviation 1 over seeds, with this correlation at the same seed. The real
+    difference is ``shift`` deviations. The old rule says that the methods differ if their means are more than one
+    pooled deviation apart. Our rule looks at 10, then 16, then 32 pairs until its interval excludes 0.
 
     Returns:
         One row per rule: rule, seeds, and two shares of the trials: false_alarms (the rule sees a difference, in either

@@ -82,8 +82,6 @@ def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs
 
 def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measured], Finding]:
     """Build a check that, in each column, FedEcho's best distillation set beats the best baseline by over ``margin``.
-
-    A column counts as not run unless all of its cells were run.
     """
 
     def column_holds(m: Measured, column: str) -> Finding:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.runs.results import is_constant_answer
+from asyncfl_lite.runs.results import Result, is_constant_answer
 from asyncfl_reproduction.claims.findings import Finding, against, as_equality, compare
 from asyncfl_reproduction.grid.cells import ALL_PRINTED, SERVER_RATE, TWIN
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios
@@ -51,6 +51,15 @@ class Measured:
     summaries: Mapping[str, pd.DataFrame]
     curves: Mapping[str, Sequence[pd.DataFrame]] = field(default_factory=dict)
     planned: Collection[str] = ()
+
+    @classmethod
+    def of(cls, results: Mapping[str, Sequence[Result]], planned: Collection[str] = ()) -> Measured:
+        """Return the summaries and curves of results by cell."""
+        summaries = {
+            cell: pd.DataFrame([run.summary | {"seed": run.config.seed} for run in runs])
+            for cell, runs in results.items()
+        }
+        return cls(summaries, {cell: [run.curve for run in runs] for cell, runs in results.items()}, planned)
 
     def column(self, name: str) -> Measured:
         """Return the results for one column, a key of :data:`INSTEAD`, with the names of the tuned cells.

@@ -264,13 +264,7 @@ def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question that compares methods of different papers.
-
-    Attributes:
-        id: ``X-1`` to ``X-12``.
-        text: what is asked.
-        answer: function from recorded results to an answer.
-    """
+    """A question that compares methods of different papers, and the function from results to its answer."""
 
     id: str
     text: str

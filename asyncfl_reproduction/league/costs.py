@@ -35,15 +35,9 @@ def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes:
 
 
 class Costs(NamedTuple):
-    """The costs of a method in one setting.
+    """The costs of a method in one setting: its server's storage, its clients' extra work, and its server's data.
 
-    Attributes:
-        method: its name.
-        stores: the server's storage in words, in terms of N, M and M_c.
-        kilobytes: size of the models that the server holds at most.
-        logits_kilobytes: size of the stored logits, for each unlabelled sample.
-        asks: what clients do beyond training and sending their update.
-        data: the data that the server uses besides updates.
+    What the server stores is in terms of N, M and M_c. See :class:`Storage` for the sizes.
     """
 
     method: str

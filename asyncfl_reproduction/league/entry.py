@@ -24,15 +24,9 @@ NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,39}")
 
 @dataclass(frozen=True)
 class Entry:
-    """A method that enters the league.
+    """A method that enters the league, with its file and the values to try for each option, if it declares them.
 
-    Attributes:
-        file: its file.
-        name: the name under which it is registered.
-        method: its class.
-        grid: option, as searches write it -> the values to try; None if it declares no grid.
-        digest: eight hexadecimal digits of a hash of the file's code, without comments and layout; results of other
-            code belong to another entry.
+    The digest is of the file's code, without comments and layout; results of other code belong to another entry.
     """
 
     file: str

@@ -78,10 +78,7 @@ class Place:
 
         How often the model is replaced and tested depends on the newcomer's kind, as for the field: it makes versions
         in rounds, from a buffer, or of one update each. In the column "printed" the newcomer has its own defaults, and
-        tries the same client learning rates as all methods.
-
-        Raises:
-            ConfigError: if it tries more combinations than the others may, or an invalid setting.
+        tries the same client learning rates as all methods. It may not try more combinations than they do.
         """
         rates = {"client_lr": self.searches[REFERENCE].grid["client_lr"]}
         own = {**rates, **grid} if self.column == "tuned" else rates

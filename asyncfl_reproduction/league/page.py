@@ -67,7 +67,7 @@ class Outcome:
         newcomer: the newcomer, with the settings in which it ran.
         trial: the cost of one of its runs.
         found: its standings, one for each setting.
-        quick: whether it was entered with ``--quick``, that is, in fewer settings and with a grid that does not grow.
+        quick: whether it ran in fewer settings and with a grid that does not grow.
         earlier: names of the pages of other code under the same name, which has already seen the same seeds.
     """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,13 +53,9 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Newcomer:
-    """An entry to the league, and the settings in which it runs.
+    """An entry to the league, the settings in which it runs, and the folder of its results.
 
-    Attributes:
-        entry: the method.
-        places: the settings in which it runs.
-        folder: folder of its results.
-        extensions: number of times that its grids may grow; if None, as often as the field's.
+    Its grids may grow ``extensions`` times; if None, as often as the field's.
     """
 
     entry: Entry
@@ -162,23 +158,17 @@ def searched(
 
     Other processes import the files in ``imports``, which register the methods to search.
     """
-    chosen = {}
-    for name, best, lines in _in_processes(list(searches), folder, workers, extensions, imports):
-        chosen[name] = best
-        for line in lines:
-            say(line)
-    return chosen
-
-
-def _in_processes(
-    searches: Sequence[Search], folder: Path | None, workers: int, extensions: int | None, imports: Sequence[str]
-) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
     with needs("grid", "several workers"):
         from joblib import Parallel, delayed
 
     ends = {"initializer": end_with, "initargs": (os.getpid(),)} if workers > 1 else {}
     parallel = Parallel(workers, batch_size=1, return_as="generator_unordered", **ends)
-    return parallel(delayed(_searched)(search, folder, extensions, imports) for search in searches)
+    chosen = {}
+    for name, best, lines in parallel(delayed(_searched)(one, folder, extensions, imports) for one in searches):
+        chosen[name] = best
+        for line in lines:
+            say(line)
+    return chosen
 
 
 def _searched(

@@ -251,8 +251,7 @@ class Page:
     def own_curves(self) -> None:
         """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part.
 
-        The time that a picture takes grows with the square of its panels, and nobody reads a panel of a hundred lines.
-        So a large grid becomes several pictures, and panels beyond :data:`PICTURES` of them are not drawn.
+        A large grid becomes several pictures, and panels beyond :data:`PICTURES` of them are not drawn.
         """
         groups: dict[str, list[str]] = {}
         for name in self.recorded.cells:

@@ -110,9 +110,8 @@ def _titled(path: str, names: Names) -> str:
 def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
     """Return a table of :meth:`.Recorded.claims` as HTML, with the claims that were not run folded at the end.
 
-    A claim's comparisons are folded below its verdict. If no cell behind it has a twin, the column that
-    :func:`.untuned` names for the paper is empty. If the table has the column :data:`RECORDED`, with another tier's
-    verdicts, it is shown as it is.
+    A claim's comparisons are folded below its verdict. Another tier's verdicts, in the column :data:`RECORDED`, are
+    shown as they are.
     """
     columns = {"ours": "detail"} | ({FIXED: f"{FIXED}, detail"} if FIXED in table else {})
     shown = pd.DataFrame({"claim": table["id"].map("<b>{}</b><br>".format) + table["artefact"].map(escape)})

@@ -206,8 +206,7 @@ def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") ->
 def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
     """Return the lines that each printed number has in a table of :func:`beside`, with their headings.
 
-    The line for our untuned number exists if at least one number has a cell with a twin; its heading is the name from
-    :func:`.untuned`.
+    The line for our untuned number exists if at least one number has a cell with a twin.
     """
     if not table[FIXED].any():
         return {PAPER: PAPER, OURS: OURS}

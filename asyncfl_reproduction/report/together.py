@@ -84,8 +84,8 @@ def _by_seed(kind: str, cells: list[str], folder: Path) -> list[pd.Series] | Non
 def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:
     """Return the method's accuracy minus FedBuff's, seed by seed; None if it is not recorded.
 
-    If it is not tuned, FedBuff is plain, and the method has the same server rate, or its tuned cell if it has no server
-    rate. In a paper's own cell, FedBuff's tuned rate is the one in :data:`RATES` that is best with the first seed.
+    If it is not tuned, FedBuff is plain, and the method has the same server rate, or its tuned cell without one. In a
+    paper's own cell, FedBuff's tuned rate is the one in :data:`RATES` that is best with the first seed.
     """
     if lead.kind != EXACT:
         own = [lead.ours] if tuned else [lead.ours + SERVER_RATE, *[lead.ours] * lead.no_rate]

@@ -27,10 +27,8 @@ class Fleet:
     """The test bed of T6: N clients with quadratic objectives, noisy gradients and random staleness.
 
     Attributes:
-        clients, size, steps: N, M, K.
-        noise: σ_l.
+        clients, size, steps, noise, x0: N, M, K, σ_l and the initial model.
         oldest: largest staleness; each update's staleness is drawn uniformly from 0 to this number.
-        x0: the initial model.
     """
 
     clients: int = 20
