@@ -176,8 +176,7 @@ def _largest_gap(m: Measured, clients: str) -> Named:
     return max(known, key=lambda one: one[1].mean(), default=(f"gap of {clients} clients", None))
 
 
-def gains_as_printed(m: Measured) -> Finding:
-    """Check that KUIPER's lead over Oort and FedBuff at bias 1 is larger than the captions print."""
+def _gains_as_printed(m: Measured) -> Finding:
     findings = []
     for panel in PANELS:
         for _, row in published("KUIPER", f"Fig. 3({panel[-1]}) caption").iterrows():
@@ -191,8 +190,7 @@ def above_baselines(m: Measured, folders: Iterable[str], baselines: Sequence[str
     return all_of(m.above(cell(at, "kuiper"), cell(at, other)) for at in folders for other in baselines)
 
 
-def best_on_other_tasks(m: Measured) -> Finding:
-    """Check that KUIPER has the highest accuracy, or the lowest perplexity, on each other task."""
+def _best_on_other_tasks(m: Measured) -> Finding:
     texts, others = (
         [f"fig5/{task}-clients{count}" for task, counts in tasks.items() for count in counts]
         for tasks in (TEXTS, IMAGES | TOPICS)
@@ -201,9 +199,7 @@ def best_on_other_tasks(m: Measured) -> Finding:
     return all_of([above_baselines(m, others), *lower])
 
 
-def round_times_in_order(m: Measured) -> Finding:
-    """Check that a version takes the longest with Oort and the shortest with KUIPER, and longer with larger bursts."""
-
+def _round_times_in_order(m: Measured) -> Finding:
     def time(name: str) -> Named:
         return f"time of {name.removeprefix('kuiper/')}", time_of_round(m, name)
 
@@ -227,8 +223,7 @@ def parts_help(m: Measured) -> Finding:
     return all_of([*(m.above(full, cell(part)) for part in parts), same])
 
 
-def staleness_exponent_costs(m: Measured) -> Finding:
-    """Check that accuracy falls by more than the paper prints if the staleness exponent is 1 instead of 0.7."""
+def _staleness_exponent_costs(m: Measured) -> Finding:
     findings = []
     for _, row in published("KUIPER", "Fig. 9(b) text").iterrows():
         milder, harder = (cell("fig9b", f"bias{row['noniid_bias']}", f"alpha{alpha}") for alpha in ("0.7", "1"))
@@ -236,8 +231,7 @@ def staleness_exponent_costs(m: Measured) -> Finding:
     return all_of(findings)
 
 
-def mixing_unimodal(m: Measured) -> Finding:
-    """Check that accuracy rises and then falls with the mixing weight, and that a weight of 0 leaves it unchanged."""
+def _mixing_unimodal(m: Measured) -> Finding:
     curves, still = [], []
     for bias in BIASES[:3]:
         betas = [cell("fig9c", f"bias{bias}", f"beta{beta}") for beta in ("0", "0.3", "0.5", "0.9")]
@@ -249,8 +243,7 @@ def mixing_unimodal(m: Measured) -> Finding:
     return all_of([shape, stays])
 
 
-def dropping_costs_at_high_bias(m: Measured) -> Finding:
-    """Check that dropping the slowest client costs little accuracy at bias 0 and 0.5, and more at bias 0.8."""
+def _dropping_costs_at_high_bias(m: Measured) -> Finding:
     pairs = {bias: [cell("fig13", f"bias{bias}", delay) for delay in ("5x", "dropped")] for bias in BIASES[:3]}
     cost = {bias: (f"cost at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items()}
     little = (m.above(dropped, whole, margin=-SMALL_LOSS) for whole, dropped in (pairs["0"], pairs["0.5"]))
@@ -262,8 +255,7 @@ def distilled(m: Measured, method: str) -> str:
     return own_or(m, cell("fig14b", "distilled", method), cell("fig3b", "bias0", method))
 
 
-def start_helps(m: Measured) -> Finding:
-    """Check that the distilled start helps every method, and FedAsync most."""
+def _start_helps(m: Measured) -> Finding:
     pairs = {x: (distilled(m, x), cell("fig14b", "scratch", x)) for x in METHODS}
     gains = {x: (f"gain of {x}", m.gap(*pair)) for x, pair in pairs.items()}
     most = (larger(gains["fedasync"], gains[other]) for other in METHODS if other != "fedasync")
@@ -316,7 +308,7 @@ KUIPER = [
     Claim("KU-F2-c", "Fig. 2", "the largest such gap is larger with 4 devices than with 12", "holds: 15 and 8",
           lambda m: larger(*(_largest_gap(m, clients) for clients in FEDERATION))),
     Claim("KU-F3-a", "Fig. 3", "at bias 1 KUIPER above Oort by 5, 9, 9 points or more and above FedBuff by 8, 12, 10",
-          "printed", gains_as_printed),
+          "printed", _gains_as_printed),
     Claim("KU-F3-b", "Fig. 3", "KUIPER above Oort, FedBuff and FedAsync at every bias", "not printed",
           lambda m: above_baselines(m, (f"{panel}/bias{bias}" for panel in PANELS for bias in BIASES))),
     Claim("KU-F3-c", "Fig. 3", "its gap to each baseline is larger at bias 1 than at bias 0", "not printed",
@@ -334,7 +326,7 @@ KUIPER = [
     Claim("KU-F4-d", "Fig. 4(b)", "with 50 clients and bias 0.5 KUIPER is near chance (ours: below 5%; chance is 2 to "
           "2.5%)", "not printed", lambda m: below(m, cell("fig4", "bias0.5-clients50", "kuiper"), NEAR_CHANCE)),
     Claim("KU-F5-a", "Fig. 5", "KUIPER best on other tasks at every number of clients", "not printed",
-          best_on_other_tasks),
+          _best_on_other_tasks),
     Claim("KU-F6-a", "Fig. 6(a)", "accuracy rises with burst size, each method", "not printed",
           lambda m: all_of(rising(m, bursts_of(method)) for method in METHODS[:3])),
     Claim("KU-F6-b", "Fig. 6(a)", "KUIPER not below Oort and FedBuff at every burst size", "not printed",
@@ -344,7 +336,7 @@ KUIPER = [
               sooner_in_order(m, [of_burst("4", "kuiper"), other])
               for other in (of_burst("6", "oort"), of_burst("7", "fedbuff")))),
     Claim("KU-F6-d", "Fig. 6(c)", "time per version: Oort > FedBuff ≥ KUIPER, rising with burst size", "not printed",
-          round_times_in_order, CLOCK),
+          _round_times_in_order, CLOCK),
     Claim("KU-F7-a", "Fig. 7(a)", "KUIPER with all 12 devices above KUIPER without the 4 slowest, more so with bias",
           "not printed", _dropping_hurts),
     Claim("KU-F7-b", "Fig. 7(b)", "synchronous without delay ≥ KUIPER with stragglers ≥ the other methods with them",
@@ -362,9 +354,9 @@ KUIPER = [
     Claim("KU-F9-a", "Fig. 9(a)", "bursts, staleness weight and error reward each help at bias 0.8; the error reward "
           "makes no difference at bias 0", "not printed", parts_help),
     Claim("KU-F9-b", "Fig. 9(b)", "staleness exponent 1 costs 4 points or more against 0.7 at bias 0.5, 8 at 0.8",
-          "printed", staleness_exponent_costs),
+          "printed", _staleness_exponent_costs),
     Claim("KU-F9-c", "Fig. 9(c)", "accuracy is unimodal in the mixing weight, and at 0 the model stays as it began",
-          "not printed", mixing_unimodal, of_constant_answers=True),
+          "not printed", _mixing_unimodal, of_constant_answers=True),
     Claim("KU-F10-a", "Fig. 10", "KUIPER's loss from bias 0 to 1 grows with the number of clients", "not printed",
           lambda m: all_of(growing(_loss_on(m, task, n) for n in counts) for task, counts in IMAGES.items())),
     Claim("KU-F11-a", "Fig. 11", "central accuracy rises with frames per clip", "not printed",
@@ -378,7 +370,7 @@ KUIPER = [
           lambda m: all_of(sooner_in_order(m, [cell("fig12", boards, method) for method in order]) for boards, order in
                            (("homogeneous", ("oort", "fedbuff")), ("slow", ("fedbuff", "oort"))))),
     Claim("KU-F13-a", "Fig. 13", "dropping the slowest of four costs little (ours: under 5 points) at bias 0 and 0.5, "
-          "more at 0.8", "not printed", dropping_costs_at_high_bias),
+          "more at 0.8", "not printed", _dropping_costs_at_high_bias),
     Claim("KU-F14b-a", "Fig. 14(b)", "the distilled start helps every method, FedAsync most", "holds for two: +6, +3",
-          start_helps),
+          _start_helps),
 ]  # fmt: skip

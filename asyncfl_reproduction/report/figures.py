@@ -200,13 +200,10 @@ def _draw_panel(
 def draw_bars(
     shown: Mapping[str, Mapping[str, np.ndarray | None]], *, ylabel: str, missing: str = MISSING
 ) -> Figure | None:
-    """Draw bars of mean and deviation, with a panel per title and a bar per method; a word replaces a missing bar.
+    """Draw bars of mean and deviation, with a panel per title and a bar per method.
 
-    Args:
-        shown: panel's title -> method or variant -> ``(seeds,)`` numbers, infinite for a target that was not reached,
-            or None if nothing was run.
-        ylabel: label of the number.
-        missing: word that replaces a bar for None.
+    The ``(seeds,)`` numbers are infinite for a target that was not reached, and None if nothing was run. A word takes
+    such a bar's place, for None the word ``missing``.
     """
     if not any(values is not None for methods in shown.values() for values in methods.values()):
         return None

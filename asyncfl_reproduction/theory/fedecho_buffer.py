@@ -13,14 +13,10 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, 
 
 
 def every_buffer(deltas: Tensor, size: int) -> Tensor:
-    """Return FedBuff's step for every possible buffer of ``size`` different clients.
+    """Return FedBuff's step for every possible buffer of M = ``size`` different clients, ``(buffers, …)``.
 
-    Args:
-        deltas: ``(N,)`` or ``(N, trials)``, with one row for each client.
-        size: buffer size M.
-
-    Returns:
-        ``(buffers, …)``; their mean is the expectation under uniform sampling without replacement (Assumption 4.4).
+    There is one row of deltas for each client, ``(N,)`` or ``(N, trials)``. The mean of the steps is the expectation
+    under uniform sampling without replacement (Assumption 4.4).
     """
     chosen = torch.tensor(list(combinations(range(len(deltas)), size)))
     entries = deltas[chosen].transpose(0, 1)  # (M, buffers, …)
@@ -91,11 +87,9 @@ def quadratic_sides(
 
 
 def bump_sides(clients: int, size: int, steps: int = 5, *, each: bool = False) -> tuple[float, float]:
-    """Return both sides of Lemma D.1 for clients that each start from their own peak, over all buffers.
+    """Return both sides of Lemma D.1 for N clients (even) that each start from their own peak, over all buffers.
 
-    Args:
-        clients, size, steps: N (even), M, K.
-        each: whether σ_g² is a bound on every client's squared distance from ∇f, instead of Assumption 4.2's mean.
+    If ``each``, σ_g² bounds every client's squared distance from ∇f, instead of Assumption 4.2's mean.
     """
     bumps = Bumps(clients, alternate=True)
     lr = 1e-2 / (8 * steps * bumps.smoothness)

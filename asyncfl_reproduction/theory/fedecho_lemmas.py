@@ -23,10 +23,7 @@ def lemma_d2(steps: int, lr: float, noise: float, variance: float, grads: float)
 def linear_drift(slopes: Tensor, noise: float = 0.0, steps: int = 5, lr: float = 0.02) -> tuple[float, float]:
     """Return both sides of Lemma D.2 for F_i = a_i x and noise of ±σ_l, exactly: every sequence of signs is tried.
 
-    Args:
-        slopes: ``(N,)`` a_i.
-        noise: σ_l.
-        steps, lr: K, η_l.
+    ``slopes`` are the ``(N,)`` a_i; K and η_l are ``steps`` and ``lr``.
     """
     signs = torch.tensor(list(product((-1.0, 1.0), repeat=steps)), dtype=slopes.dtype).T  # (K, 2^K)
     start = slopes.new_zeros(len(slopes), signs.shape[1])

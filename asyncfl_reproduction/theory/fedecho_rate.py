@@ -149,10 +149,9 @@ SHORTER = (250, 1000)
 
 @lru_cache(maxsize=1)
 def varied_means() -> pd.DataFrame:
-    """Return the mean squared gradient under uniform arrivals, by T and by fleet.
+    """Return the mean squared gradient under uniform arrivals, a row for each T of :data:`SHORTER`.
 
-    Returns:
-        A row for each T of :data:`SHORTER`, a column for T6's own fleet, "M = 4", and for each of :data:`VARIED`.
+    There is a column for T6's own fleet, "M = 4", and for each of :data:`VARIED`.
     """
     fleets = {"M = 4": Fleet(), **VARIED}
     return pd.DataFrame({name: mean_gradients(SHORTER, (1.0,), fleet=fleet)[1.0] for name, fleet in fleets.items()})
@@ -173,11 +172,7 @@ def with_random_teachers(
 ) -> tuple[float, float, float]:
     """Run FedEcho with random teachers on T6's clients, and FedBuff on the same arrivals.
 
-    Args:
-        length: number of versions T.
-        steps: number of distillation steps Q.
-        clip: clipping threshold ν.
-        rate: η_d; by default the theorem's for this T.
+    T, Q and ν are ``length``, ``steps`` and ``clip``; η_d is the theorem's for this T by default.
 
     Returns:
         The mean squared gradient with distillation and without, summed over six coordinates; and T Q η_d ν, the longest
@@ -203,11 +198,7 @@ def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: b
     """Return the effect of random teachers in long runs, divided by their effect in short runs.
 
     Their effect is the relative difference between FedEcho's mean squared gradient and FedBuff's. By the theorem it
-    falls at least as fast as T^-1/2, like the other terms.
-
-    Args:
-        lengths: the shorter T and the longer one.
-        shrinking: whether η_d is the theorem's for each T; if not, the shorter T's η_d is used for both.
+    falls at least as fast as T^-1/2, like the other terms. If not ``shrinking``, the shorter T's η_d is used for both.
     """
     first = Fleet().distill_rate(lengths[0], 2)
     changed = []

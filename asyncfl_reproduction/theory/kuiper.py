@@ -100,13 +100,8 @@ def lost_term(global_lr: float, local_lr: float, smooth: float, largest: float) 
 def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
     """Return the mean of E‖∇f‖² over T versions on quadratics with L = 1, optimum 0 and one client per version.
 
-    w ← w - a (w - c_i) gives E w² ← (1 - a)² E w² + a² Var(c): a geometric approach to a Var(c) / (2 - a).
-
-    Args:
-        step: a = η_g η_l, in (0, 2).
-        length: T.
-        x0: w_0.
-        spread: Var(c) = σ_g².
+    w ← w - a (w - c_i) gives E w² ← (1 - a)² E w² + a² Var(c): a geometric approach to a Var(c) / (2 - a). The step is
+    a = η_g η_l, in (0, 2); ``length`` is T, ``x0`` is w_0, and ``spread`` is Var(c) = σ_g².
     """
     settled = step * spread / (2 - step)
     keep = (1 - step) ** 2
@@ -116,12 +111,8 @@ def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
 def sampled_mean(global_lr: float, local_lr: float, length: int, x0: float, chains: int = 400, size: int = 1) -> float:
     """Measure the mean of :func:`exact_mean` with FedBuff, optima 1 and -1 and M random clients per version.
 
-    Args:
-        global_lr, local_lr: η_g and η_l.
-        length: T.
-        x0: w_0.
-        chains: number of repetitions, one per coordinate.
-        size: M; with independent clients, the variance of a step is the M-th part of one client's.
+    There are as many repetitions as ``chains``, one per coordinate. With independent clients, the variance of a step is
+    the M-th part of one client's (M is ``size``).
     """
     rng = stream(0, "theory T8")
     start = torch.full((chains,), x0, dtype=torch.float64)

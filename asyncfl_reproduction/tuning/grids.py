@@ -182,15 +182,8 @@ def _read(path: Path, _: int) -> GridsFile:
 def own_search(cell: str, named: str, settings: dict[str, Any], column: Searched = "tuned") -> Search | None:
     """Return a cell's search, or None if its method has no search in this column.
 
-    Args:
-        cell: the cell's name.
-        named: the set of grids, such as ``fedecho-images``, or ``fedecho-images/fedecho-noise`` if the cell's method
-            has more than one grid there.
-        settings: the cell's merged settings.
-        column: the cell's column.
-
-    Raises:
-        ConfigError: if there is no such set, or it has no grid for the method.
+    ``named`` is the set of grids, such as ``fedecho-images``, or ``fedecho-images/fedecho-noise`` if the cell's method
+    has more than one grid there; ``settings`` are the cell's merged settings.
     """
     file = read_grids()
     group, _, method = named.partition("/")
@@ -226,15 +219,7 @@ def method_of(settings: dict[str, Any]) -> str:
 
 
 def read_searches(path: str | Path, only: str = "*") -> list[Search]:
-    """Read the file of studies, check every setting in it, and return its searches.
-
-    Args:
-        path: ``cells/tuning.yaml``.
-        only: only searches whose name matches this pattern.
-
-    Raises:
-        ConfigError: one line that names the file, the study, the method and the allowed values.
-    """
+    """Read ``cells/tuning.yaml``, check every setting in it, and return the searches whose names match a pattern."""
     path = Path(path)
     file = read_yaml(path, StudyFile)
     try:

@@ -27,12 +27,7 @@ def carry_out(
 ) -> Point:
     """Run a search, or the rest of an interrupted one, and return its best combination.
 
-    Args:
-        tier: the cell's tier.
-        search: the search.
-        folder: folder of records; the package's own if None.
-        say: called with a line at the end.
-        beyond: number of values to try beyond each edge on which the best combination lies at the end.
+    At the end, ``beyond`` values are tried beyond each edge on which the best combination lies.
     """
     path = of_cells(tier, search.name, folder)
     own = still_known(rows_of(path, search.name), search)
