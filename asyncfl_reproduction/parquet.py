@@ -19,21 +19,10 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, ResultError, needs, reason
 from asyncfl_lite.base.files import DAMAGE, write_atomically
 
-TEXTS = frozenset(
-    {
-        "cell",
-        "search",
-        "point",
-        "config_hash",
-        "meaning",
-        "torch",
-        "numpy",
-        "instructions",
-        "training",
-        "weights_sha256",
-        "schedule_sha256",
-    }
-)
+TEXTS = frozenset({
+    "cell", "search", "point", "config_hash", "meaning", "torch", "numpy", "instructions", "training",
+    "weights_sha256", "schedule_sha256",
+})  # fmt: skip
 """Columns that hold text instead of numbers."""
 
 

@@ -81,7 +81,7 @@ def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs
 
 
 def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measured], Finding]:
-    """Build a check that, in each column, FedEcho's best distillation set beats the best baseline by over ``margin``."""
+    """Build a check that, in each column, FedEcho's best set of samples beats the best baseline by over ``margin``."""
 
     def column_holds(m: Measured, column: str) -> Finding:
         sets, baselines = ([f"{column}/{method}" for method in methods] for methods in (SETS, BASELINES))

@@ -79,12 +79,10 @@ HEADLINES = [
 def check_headlines(measured: Measured) -> pd.DataFrame:
     """Return one row per headline and column of verdicts, with its verdict, interval and corrected p value.
 
-    Returns:
-        One row per headline and column (of :data:`.COLUMNS`; the second for headlines with cells at a fixed server
-        rate): id, claim, sentence, paper (the paper's number), column, verdict, the fields of a :class:`.Contrast` that
-        a forest plot needs (unit, mean, low, high, level, seeds, p, wilcoxon), holm (the p value adjusted over the
-        twelve headlines of a column, with the threshold 5 % at every look) and survives (whether ``holm`` is at most
-        5 %). Numbers are NaN if nothing was run.
+    The columns are id, claim, sentence, paper (the paper's number), column (of :data:`.COLUMNS`), verdict, the fields
+    of a :class:`.Contrast` that a forest plot needs, holm (the p value adjusted over the twelve headlines of a column,
+    with the threshold 5 % at every look) and survives (whether ``holm`` is at most 5 %). Numbers are NaN if nothing was
+    run.
     """
     rows = []
     for claim, column, finding, *_ in check_all(measured, HEADLINES):

@@ -25,12 +25,7 @@ CONSTANT = "constant answer"
 """Mark after a number that comes from runs whose final model predicts one class for every input."""
 UNTRAINED = "did not train"
 """What a comparison's text says if most runs of one side give constant answers."""
-INSTEAD = {
-    "tuned": (),
-    "server_rate": (SERVER_RATE,),
-    "printed": (TWIN, SERVER_RATE),
-    "all_printed": (ALL_PRINTED,),
-}
+INSTEAD = {"tuned": (), "server_rate": (SERVER_RATE,), "printed": (TWIN, SERVER_RATE), "all_printed": (ALL_PRINTED,)}
 """Column -> endings of the cells that take the tuned cells' place; the first that the tier plans. Beside plain FedBuff,
 other methods have a fixed server rate, too."""
 TUNED, AT_FIXED_RATE = COLUMNS = ("tuned", "server_rate")

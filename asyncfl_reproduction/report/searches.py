@@ -16,16 +16,8 @@ from asyncfl_reproduction.tuning.halving import edges
 from asyncfl_reproduction.tuning.outcomes import METRIC, kept_in, of_cells, of_studies, rows_of
 
 COLUMNS = [
-    "study",
-    "method",
-    "column",
-    "combinations",
-    "runs",
-    "best",
-    "on an edge",
-    "accuracy %",
-    "worst %",
-    "CPU minutes",
+    *("study", "method", "column", "combinations", "runs", "best", "on an edge"),
+    *("accuracy %", "worst %", "CPU minutes"),
 ]
 
 

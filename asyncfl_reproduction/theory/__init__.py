@@ -44,14 +44,4 @@ CHECKS: dict[str, Callable[[], Check]] = {
 }
 """Every check, by its number."""
 
-__all__ = [
-    "CHECKS",
-    "CONDITION",
-    "FALSE",
-    "HOLDS",
-    "STATES",
-    "Case",
-    "Check",
-    "as_table",
-    "slope",
-]
+__all__ = ["CHECKS", "CONDITION", "FALSE", "HOLDS", "STATES", "Case", "Check", "as_table", "slope"]

@@ -25,12 +25,10 @@ def every_buffer(deltas: Tensor, size: int) -> Tensor:
 
 
 def mean_square_step(deltas: Tensor, size: int, noise: float = 0.0) -> float:
-    """Return FedBuff's E‖Δ_t‖² exactly, from the variance of a mean without replacement.
+    """Return FedBuff's E‖Δ_t‖² exactly, from the variance of a mean of M = ``size`` without replacement.
 
-    Args:
-        deltas: ``(N,)`` the clients' expected updates.
-        size: M.
-        noise: variance of the independent noise in each update.
+    ``deltas`` are the ``(N,)`` clients' expected updates, and ``noise`` is the variance of each one's independent
+    noise.
     """
     count = len(deltas)
     between = float(deltas.var(correction=0)) * (count - size) / (size * (count - 1)) if size < count else 0.0
@@ -69,11 +67,8 @@ def quadratic_sides(
 ) -> tuple[float, float]:
     """Return both sides of Lemma D.1 in closed form, for quadratics with L = 1.
 
-    Args:
-        centres: ``(N,)`` c_i.
-        points: ``(N,)`` the points from which the clients start.
-        size, steps, lr: M, K, η_l.
-        noise: σ_l, standard deviation of Gaussian noise on every gradient.
+    ``centres`` and ``points`` are the ``(N,)`` c_i and the points from which clients start; ``size``, ``steps`` and
+    ``lr`` are M, K and η_l; and ``noise`` is σ_l, the deviation of Gaussian noise on every gradient.
     """
     keep = 1 - lr
     moved = 1 - keep**steps  # share of the way to its centre

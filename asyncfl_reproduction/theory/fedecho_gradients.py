@@ -26,15 +26,9 @@ def distillation_gradient(
     """Return the ``(d,)`` gradient along which FedEcho's server distils.
 
     The server gets one update from each teacher and has a server rate of 0, so the model is moved only by one unclipped
-    SGD step of rate 1 over all inputs (Eqs. 2 to 4).
-
-    Args:
-        model: architecture of the student and the teachers.
-        student: ``(d,)`` parameters.
-        teachers: ``(N, d)`` parameters.
-        inputs: ``(n, …)`` the unlabelled set.
-        how: the teachers' outputs that are averaged: ``logits`` (Alg. 1) or ``probs`` (App. B).
-        alpha: α_min and α_max; (1, 1) is pure KL, as in App. B.
+    SGD step of rate 1 over all inputs (Eqs. 2 to 4). The student is ``(d,)``, and the teachers are ``(N, d)``. ``how``
+    says whether the teachers' ``logits`` (Alg. 1) or ``probs`` (App. B) are averaged. ``alpha`` is α_min and α_max; (1,
+    1) is pure KL, as in App. B.
     """
     settings = {"distill_opt": "sgd", "distill_lr": 1.0, "distill_unit": "steps", "distill_q": 1, "clip": None}
     server = started(

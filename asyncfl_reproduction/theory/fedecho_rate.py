@@ -72,15 +72,10 @@ class Fleet:
 
 
 def follow(server: Algorithm, fleet: Fleet, rates: Tensor, skews: np.ndarray, length: int, seed: int = 0) -> np.ndarray:
-    """Run a buffered method for ``length`` versions, with an independent experiment in each coordinate of its model.
+    """Run a buffered method for T = ``length`` versions, with an independent experiment in each coordinate.
 
-    Args:
-        server: a started method of buffer M that acts on each coordinate alone.
-        fleet: the clients.
-        rates: ``(d,)`` local learning rate of each coordinate.
-        skews: ``(d,)`` skew of each coordinate's arrivals, as in :meth:`Fleet.chosen`.
-        length: number of versions T.
-        seed: seed of arrivals, staleness and noise.
+    The method has started, and acts on each coordinate alone. Each of the ``(d,)`` coordinates has its own local
+    learning rate and its own skew of arrivals, see :meth:`Fleet.chosen`.
 
     Returns:
         ``(T, d)`` the squared gradient of f in each coordinate, before each version.
@@ -110,16 +105,9 @@ def mean_gradients(
 ) -> pd.DataFrame:
     """Return FedBuff's mean squared gradient over T versions at the theorem's rates, with η = √M.
 
-    FedBuff acts on each coordinate alone, so one run holds ``seeds`` repetitions for each T and each skew.
-
-    Args:
-        lengths: values of T, in versions.
-        skews: skews of the arrivals, as in :meth:`Fleet.chosen`.
-        seeds: number of repetitions.
-        seed: seed of all repetitions.
-        until: number of versions after which to stop; longer T are left out, and the others are not changed. By
-            default all T are run.
-        fleet: the clients, their buffer and their staleness; by default T6's.
+    FedBuff acts on each coordinate alone, so one run holds ``seeds`` repetitions for each T of ``lengths`` and each
+    skew of the arrivals (:meth:`Fleet.chosen`). If it stops after ``until`` versions, longer T are left out, and the
+    others are not changed. The fleet is T6's by default.
 
     Returns:
         A row for each T, a column for each skew.

@@ -19,10 +19,8 @@ def rates(size: int, length: float) -> dict[str, float]:
 def of_bursts(size: int, length: float, *, late: float = 8.0) -> float:
     """Return the right-hand side of Eq. 9 at the paper's rates, with optima 1 and -1, from 1, without noise.
 
-    Args:
-        size: K, the number of clients in a burst.
-        length: T.
-        late: τ_max,1, the largest staleness if every update made a version; bursts of K divide it by K.
+    K and T are ``size`` and ``length``. ``late`` is τ_max,1, the largest staleness if every update made a version;
+    bursts of K divide it by K.
     """
     return corollary_1(0.5, **rates(size, length), length=length, smooth=1, spread=1, largest=4, late=late / size)
 
