@@ -24,8 +24,7 @@ from asyncfl_lite.base.registry import Settings, import_own, located
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.store import Standing, read_record, standing
-from asyncfl_reproduction.grid.families import PaperCell, Seeds, members, merged
-from asyncfl_reproduction.grid.yaml_files import read_yaml
+from asyncfl_reproduction.grid.families import PaperCell, Seeds, members, merged, read_yaml
 from asyncfl_reproduction.tuning.choices import chosen, chosen_for, has_outcomes
 from asyncfl_reproduction.tuning.grids import Search, all_printed, method_of, name_of, nested, own_search
 

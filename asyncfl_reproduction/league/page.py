@@ -36,8 +36,8 @@ from asyncfl_reproduction.league.standings import (
 )
 from asyncfl_reproduction.league.template import TEMPLATE
 from asyncfl_reproduction.report.figures import finish, legend_of, panels
+from asyncfl_reproduction.report.head_to_head import draw_ranks
 from asyncfl_reproduction.report.page import picture
-from asyncfl_reproduction.report.ranks import draw_ranks
 from asyncfl_reproduction.statistics import Contrast
 from asyncfl_reproduction.tuning.choices import best_of, edges_of, in_words, tried
 from asyncfl_reproduction.tuning.grids import name_of

@@ -23,7 +23,7 @@ from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.claims.measured import ACCURACY, Measured
 from asyncfl_reproduction.league.across import TARGET_SHARE
 from asyncfl_reproduction.league.field import REFERENCE, Place
-from asyncfl_reproduction.report.ranks import Ranking, ranking
+from asyncfl_reproduction.report.head_to_head import Ranking, ranking
 from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, contrast, holm, interval
 from asyncfl_reproduction.verdicts import EQUIVALENT, OPEN
 

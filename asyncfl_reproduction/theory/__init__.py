@@ -13,14 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from asyncfl_reproduction.theory.fedecho_buffer import check_t3
-from asyncfl_reproduction.theory.fedecho_gradients import check_t1, check_t2
-from asyncfl_reproduction.theory.fedecho_lemmas import check_t4, check_t5
+from asyncfl_reproduction.theory.fedecho import check_t1, check_t2, check_t3, check_t4, check_t5
 from asyncfl_reproduction.theory.fedecho_rate import check_t6, check_t13
 from asyncfl_reproduction.theory.fedrevive import check_t11
 from asyncfl_reproduction.theory.invariants import check_t12
-from asyncfl_reproduction.theory.kuiper import check_t7, check_t8, check_t9, check_t10
-from asyncfl_reproduction.theory.kuiper_guarantee import check_t14, check_t15
+from asyncfl_reproduction.theory.kuiper import check_t7, check_t8, check_t9, check_t10, check_t14, check_t15
 from asyncfl_reproduction.theory.results import (
     CONDITION,
     FALSE,

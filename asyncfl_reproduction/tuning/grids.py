@@ -27,8 +27,7 @@ from pydantic import Field, model_validator
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
-from asyncfl_reproduction.grid.families import Seeds, are_different, merged
-from asyncfl_reproduction.grid.yaml_files import read_yaml
+from asyncfl_reproduction.grid.families import Seeds, are_different, merged, read_yaml
 from asyncfl_reproduction.home import CELLS
 
 Grid = dict[str, list[Any]]
