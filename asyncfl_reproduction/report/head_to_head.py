@@ -3,8 +3,8 @@
 There are two tests, both at 5%. Over all places, mean ranks are compared by Friedman's test and Nemenyi's critical
 difference (Demšar, "Statistical Comparisons of Classifiers over Multiple Data Sets", 2006, Eqs. 2 and 3 with q of the
 studentised range). A block is one seed of one place, so blocks of one place are not independent, which makes the
-critical difference smaller than it should be. Within a place, each method is compared with the place's best method by a paired two-sided t test over the same seeds, with
-Holm's correction.
+critical difference smaller than it should be. Within a place, each method is compared with the place's best method by a
+paired two-sided t test over the same seeds, with Holm's correction.
 """
 
 from __future__ import annotations

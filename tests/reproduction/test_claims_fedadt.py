@@ -107,7 +107,7 @@ def test_distilling_is_cheaper_than_training_with_five_epochs_and_dearer_with_on
     assert ours == pytest.approx(300 * 4 / (119.4 * 5 * 3)) == pytest.approx(0.67, abs=0.001)
     assert once == pytest.approx(5 * ours) == pytest.approx(3.35, abs=0.001)
     assert verdict("X-a", Measured({})) == HOLDS
-    monkeypatch.setattr(measure, "EPOCHS", 1)
+    monkeypatch.setattr(claims, "EPOCHS", 1)
     assert verdict("X-a", Measured({})) == FAILS
 
 
