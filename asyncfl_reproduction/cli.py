@@ -139,7 +139,7 @@ def _grid(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.grid.run import run_grid
     from asyncfl_reproduction.grid.tidy import write_tidy
     from asyncfl_reproduction.grid.workers import count_workers
-    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.home import tier_file
 
     if options.backend not in BACKENDS:
         raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
@@ -209,7 +209,7 @@ def _tune(options: argparse.Namespace) -> int:
 def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
     from asyncfl_reproduction.grid.cells import expand_grid
     from asyncfl_reproduction.grid.cost import estimate
-    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.home import tier_file
     from asyncfl_reproduction.tuning.halving import carry_out, left_of
 
     if options.file is not None:
@@ -249,7 +249,7 @@ def _report(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.grid.cells import expand_grid
     from asyncfl_reproduction.grid.tidy import write_tidy
-    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.home import tier_file
 
     cells = expand_grid(tier_file(options.tier))
     folder = Path(options.results) / cells[0].tier
@@ -269,7 +269,7 @@ def _results(options: argparse.Namespace) -> int:
 
 
 def _league(options: argparse.Namespace) -> int:
-    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.home import tier_file
 
     if (options.method is None) == (not options.field):
         raise ConfigError("league: must be given a Python file with a method, such as my_method.py, or --field")
@@ -301,6 +301,6 @@ def _workers(text: str) -> int:
 
 
 def _tiers(**_: object) -> set[str]:
-    from asyncfl_reproduction.places import tiers
+    from asyncfl_reproduction.home import tiers
 
     return tiers()

@@ -9,12 +9,12 @@ from pathlib import Path
 from asyncfl_lite.base.errors import ConfigError, how_many
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.grid.cost import HOURS_UNASKED, duration
+from asyncfl_reproduction.home import field_in
 from asyncfl_reproduction.league.entry import Entry, check_rules, read_entry
 from asyncfl_reproduction.league.field import TIER, Place, read_places
 from asyncfl_reproduction.league.page import Outcome, write_page
 from asyncfl_reproduction.league.run import TRIAL, Newcomer, Trial
 from asyncfl_reproduction.league.standings import standings
-from asyncfl_reproduction.places import field_in
 from asyncfl_reproduction.report.recorded import Recorded
 
 

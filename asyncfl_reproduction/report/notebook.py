@@ -17,8 +17,7 @@ from asyncfl_lite.base.errors import needs
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.kernels import quiet_kernels
-from asyncfl_reproduction.home import CELLS, NOTEBOOKS, kept_in
-from asyncfl_reproduction.places import tier_file
+from asyncfl_reproduction.home import CELLS, NOTEBOOKS, kept_in, tier_file
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode

@@ -35,9 +35,8 @@ from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import FOOTNOTE, WORDS, marked, names, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
-from asyncfl_reproduction.report.searches import own_searches, searches
+from asyncfl_reproduction.report.searches import draw_tries, own_searches, searches, tries
 from asyncfl_reproduction.report.tables import as_list, background, beside, folded, listed, was_run
-from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.tuning.grids import study_of
 
 PANELS, LINES, PICTURES = 12, 12, 4

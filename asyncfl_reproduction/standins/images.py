@@ -42,6 +42,7 @@ from asyncfl_lite.tasks.images.files import CIFAR_LICENCE, KRIZHEVSKY, ImageFile
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize, turns
 from asyncfl_lite.tasks.splits import balanced
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
+from asyncfl_lite.tasks.video.motion import MovingDigits
 from asyncfl_lite.tasks.worlds import WORLDS, Split, Worlds
 
 
@@ -445,3 +446,17 @@ class CIFAR10JPEG75(ImageFiles):
         images, labels, names = _decoded(path, "train", self.samples, "samples")
         tests, test_labels, _ = _decoded(path, "test", self.test_samples, "test_samples")
         return (images, labels), (tests, test_labels), {"num_classes": len(names), "class_names": names}
+
+
+@TASKS.register("movingdigits_frames")
+class MovingDigitsFrames(MovingDigits):
+    """`movingdigits` under the name of KUIPER's Fig. 11; stand-in for HMDB51.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("movingdigits_frames")(frames=2).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 2, 16, 16), 40, 2000, 800)
+    """
+
+    name: ClassVar[str] = "movingdigits_frames"
+    title: ClassVar[str] = "movingdigits_frames"

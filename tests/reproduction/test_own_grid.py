@@ -12,7 +12,7 @@ import pytest
 from asyncfl_lite.cli import main
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.run import run_seeds, summarise_cell
-from asyncfl_reproduction.places import tier_file
+from asyncfl_reproduction.home import tier_file
 from asyncfl_reproduction.report import page
 from asyncfl_reproduction.report.notebook import is_own
 
