@@ -25,13 +25,6 @@ class Parameters(Settings):
     imports: list[str]
 
 
-def _meant(name: str, settings: Mapping[str, Any]) -> ConfigError:
-    """Return the error for a setting that was given as a parameter; it says what to write instead."""
-    meant = {"configuration": dict(settings)}
-    line = yaml.safe_dump(meant, default_flow_style=True, sort_keys=False, width=10_000).strip()
-    return ConfigError(f"parameter: {name!r} is a setting of the run; write -y '{line}'")
-
-
 def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
     """Check a notebook's parameters, import the modules they name, and return the configuration.
 
@@ -46,7 +39,9 @@ def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
         raise ConfigError(unknown_name("parameter", name, Parameters.model_fields))
     parameters = Parameters(**{name: names[name] for name in Parameters.model_fields})
     if settings:
-        raise _meant(next(iter(settings)), {**parameters.configuration, **settings})
+        meant = {"configuration": {**parameters.configuration, **settings}}
+        line = yaml.safe_dump(meant, default_flow_style=True, sort_keys=False, width=10_000).strip()
+        raise ConfigError(f"parameter: {next(iter(settings))!r} is a setting of the run; write -y '{line}'")
     for place in parameters.imports:
         import_own(located(place, Path.cwd()))
     try:
