@@ -24,25 +24,6 @@ from asyncfl_reproduction.published import hyperparameters
 from asyncfl_reproduction.statistics import FEWEST_SEEDS
 from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, OPEN
 
-STEP, FORWARD = 3, 1
-"""Costs in forward passes of a training step on one sample (with its backward pass) and of a teacher's output."""
-EPOCHS = PAPERS["fedadt"]["common"]["local_epochs"]
-"""Epochs of a client's job in our cells, which are FLGo's default. The paper prints no number."""
-
-
-def distilling_over_training(epochs: int) -> float:
-    """Return the operations of distilling one client's model, divided by those of the client's local training.
-
-    The server's set is a share of all samples, and the clients have the rest in equal parts. In a distillation pass,
-    each sample of the server's costs a training step of the client's model and a forward pass of the global model. The
-    size of the model and the number of samples cancel, so the result is the same on all data sets.
-    """
-    table = hyperparameters("FedADT")
-    printed = table[table["dataset"] == "all"].set_index("name")["value"]
-    share, rounds, clients = (float(printed[name]) for name in ("kd_data_share", "kd_rounds", "clients"))
-    return share * rounds * (STEP + FORWARD) / ((1 - share) / clients * epochs * STEP)
-
-
 TARGETS = {"mnist": 0.9, "fmnist": 0.75, "cifar10": 0.4, "cifar100": 0.1}
 FIG1_TARGET = 0.35
 ALPHAS = ("0.1", "0.5", "1.0")
@@ -57,6 +38,10 @@ NOTHING = "no cell of it was run"
 _joined = partial(all_of, nothing=NOTHING)
 SHARE, WINDOW = 0.85, 5
 """The target as a share of FedBuff's best running average over this many evaluations, see :func:`targets`."""
+STEP, FORWARD = 3, 1
+"""Costs in forward passes of a training step on one sample (with its backward pass) and of a teacher's output."""
+EPOCHS = PAPERS["fedadt"]["common"]["local_epochs"]
+"""Epochs of a client's job in our cells, which are FLGo's default. The paper prints no number."""
 
 
 def targets(m: Measured, column: str) -> float | pd.Series:
@@ -207,6 +192,19 @@ def _family_lowest(m: Measured) -> Finding:
             label = f"{what} of {name} against {what} of asynchronous"
             findings.append(compare(other, asynchronous, label, unit=unit))
     return all_of(findings)
+
+
+def distilling_over_training(epochs: int) -> float:
+    """Return the operations of distilling one client's model, divided by those of the client's local training.
+
+    The server's set is a share of all samples, and the clients have the rest in equal parts. In a distillation pass,
+    each sample of the server's costs a training step of the client's model and a forward pass of the global model. The
+    size of the model and the number of samples cancel, so the result is the same on all data sets.
+    """
+    table = hyperparameters("FedADT")
+    printed = table[table["dataset"] == "all"].set_index("name")["value"]
+    share, rounds, clients = (float(printed[name]) for name in ("kd_data_share", "kd_rounds", "clients"))
+    return share * rounds * (STEP + FORWARD) / ((1 - share) / clients * epochs * STEP)
 
 
 def _distilling_is_cheaper(m: Measured) -> Finding:
