@@ -4,6 +4,8 @@ Each explorer is two functions. The first takes plain values and returns a matpl
 shows everywhere; the second puts ipywidgets around it, which need a running kernel.
 """
 
+# ruff: noqa: F401 - others import these names from here
+
 from asyncfl_lite.base.errors import needs
 
 with needs("notebooks", "explorers"):
@@ -24,38 +26,3 @@ from asyncfl_course.explore.staleness import (
     staleness_figure,
 )
 from asyncfl_course.explore.time_machine import Moment, explore_run, moment, moment_figure
-
-__all__ = [
-    "DEFAULT_LINES",
-    "READY_LAWS",
-    "Diagram",
-    "Moment",
-    "Snapshot",
-    "distillation_figure",
-    "distillation_terms",
-    "explore_distillation",
-    "explore_gallery",
-    "explore_partitions",
-    "explore_run",
-    "explore_schedules",
-    "explore_server_step",
-    "explore_staleness",
-    "gallery_figure",
-    "jobs_that_age",
-    "course_map",
-    "method_diagram",
-    "moment",
-    "moment_figure",
-    "partition_figure",
-    "predicted_staleness",
-    "report_rates",
-    "run_clock",
-    "schedule_figure",
-    "server_step_figure",
-    "staleness_figure",
-    "staleness_weight",
-    "step_summary",
-    "swing",
-    "under_controls",
-    "watch_generator",
-]

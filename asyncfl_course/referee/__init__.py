@@ -9,6 +9,8 @@ referee.grade(plan)                      # a grade of its design, without a look
 referee.open_envelope(verdict)           # the truth behind the claim
 """
 
+# ruff: noqa: F401 - others import these names from here
+
 from asyncfl_course.referee.cases import CASES, Case, case, pilots
 from asyncfl_course.referee.chance import chance
 from asyncfl_course.referee.envelope import Envelope, open_envelope
@@ -16,28 +18,3 @@ from asyncfl_course.referee.plan import Control, Plan, Question, Runs, Sealed, c
 from asyncfl_course.referee.proofs import PROOFS
 from asyncfl_course.referee.rubric import Grade, Line, grade
 from asyncfl_course.referee.verdict import NO_VERDICT, Verdict, run
-
-__all__ = [
-    "CASES",
-    "NO_VERDICT",
-    "PROOFS",
-    "Case",
-    "Control",
-    "Envelope",
-    "Grade",
-    "Line",
-    "Plan",
-    "Question",
-    "Runs",
-    "Sealed",
-    "Verdict",
-    "canonical",
-    "case",
-    "chance",
-    "digest_of",
-    "grade",
-    "open_envelope",
-    "pilots",
-    "run",
-    "seal",
-]
