@@ -106,10 +106,10 @@ def letters(lesson: Lesson) -> str:
     return " ".join(path.letter for path in PATHS if lesson.number in path.numbers)
 
 
-def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
+def course_contents() -> Markdown:
     """Return the table of contents as Markdown, with each lesson's link, minutes and paths."""
     rows = ["| | lesson | about | to read | exercises | path |", "|---|---|---|--:|--:|---|"]
-    for part in parts:
+    for part in COURSE:
         for index, one in enumerate(part.lessons):
             head = "" if index else f"**{part.title}**"
             link = f"[{one.number} · {one.title}]({one.name}.ipynb)"
@@ -117,10 +117,10 @@ def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
     return Markdown("\n".join(rows))
 
 
-def course_paths(paths: Sequence[Path] = PATHS) -> Markdown:
+def course_paths() -> Markdown:
     """Return the paths through the course as Markdown, with their lessons and durations."""
     rows = []
-    for path in paths:
+    for path in PATHS:
         links = ", ".join(f"[{one.number}]({one.name}.ipynb){_part(path, one)}" for one in path.lessons)
         done = "with the exercises" if path.with_exercises else "of reading"
         rows.append(f"- **{path.letter}, {path.title}** ({hours(path.minutes)} {done}): {links}; {path.says}.")

@@ -11,7 +11,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from asyncfl_course.explore.controls import Explorer, under_controls
+from asyncfl_course.explore.controls import Explorer
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.plots import NEUTRAL, use_style
 from asyncfl_lite.tasks import Task
@@ -52,7 +52,6 @@ def partition_figure(
 
 
 def _label_map(counts: np.ndarray, title: str) -> Figure:
-    """Draw ``(N, C)`` counts as a map below bars of the clients' sizes."""
     use_style()
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(8.5, 4.8), height_ratios=(1, 3), sharex=True, layout="constrained"
@@ -100,4 +99,4 @@ def explore_partitions(task: Task) -> Explorer:
             settings["bias"] = round(bias.value, 2)  # a slider adds its steps up: 0.15000000000000002
         return partition_figure(task, law.value, clients=clients.value, seed=seed.value, **settings)
 
-    return under_controls([law, alpha, bias, clients, seed], draw)
+    return Explorer([law, alpha, bias, clients, seed], draw)

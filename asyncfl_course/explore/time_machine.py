@@ -125,7 +125,6 @@ def moment_figure(result: Result, time: float) -> Figure:
 
 
 def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -> None:
-    """Draw one bar per job sent by ``time``, hatched if the job is in flight."""
     sent, never = (table[table["dispatched_at"] <= time] for table in (result.updates, result.in_flight))
     over = sent["arrived_at"] <= time
     for rows, hatch in ((sent[over], ""), (sent[~over], "////")):
@@ -153,7 +152,6 @@ def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
 
 
 def _moment_title(now: Moment, time: float) -> str:
-    """Describe a moment by the server's version, the clients that reported last, and the clients that report next."""
     said = f"time {time:.2f}, {how_many(now.arrivals, 'arrival')}: version {now.version}, {now.buffered} in the buffer"
     reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
     last = f"reported last: client {', '.join(reports)}" if reports else "no client has reported"
