@@ -23,16 +23,13 @@ from pydantic import Field
 
 from asyncfl_course.expectations import call
 from asyncfl_course.records import ERROR_LEVEL, check_rules, interval, read_entry, with_ends
-from asyncfl_course.referee.chance import chance
-from asyncfl_course.referee.lines import in_lines
-from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, unchanged
-from asyncfl_course.referee.proofs import failed
-from asyncfl_course.referee.rubric import POWER, Grade, Line
+from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, failed, in_lines, leaves, unchanged
+from asyncfl_course.referee.rubric import POWER, Grade, Line, chance
 from asyncfl_course.referee.verdict import NO_VERDICT, judged
 from asyncfl_course.zoo.bench import started
 from asyncfl_course.zoo.mutants import Mutation
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import run_many
@@ -214,15 +211,11 @@ def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
 
 
 def grade(plan: Plan) -> Grade:
-    """Grade a plan's design by five criteria, with one point each, without looking at results.
-
-    The thresholds are those of lesson 18.
-    """
+    """Grade a plan's design by five criteria of lesson 18, with one point each, without looking at results."""
     return Grade((*_numbers(plan), _control(plan), _proof(plan)))
 
 
 def _numbers(plan: Plan) -> Iterable[Line]:
-    """Grade a plan's power, margin and confidence level."""
     asks, runs = plan.asks, plan.runs
     claimed, denied = (
         chance(asks.predicate, asks.margin, truth, plan.deviation, runs.seeds, runs.level)
@@ -238,18 +231,14 @@ def _numbers(plan: Plan) -> Iterable[Line]:
 
 
 def _control(plan: Plan) -> Line:
-    first, control = (_leaves(plan, name) for name in (plan.asks.first, plan.control.cell))
+    for name in (plan.asks.first, plan.control.cell):
+        if name not in plan.cells:
+            raise ConfigError(unknown_name("cells", name, plan.cells))
+    first, control = (dict(leaves(plan.cells[name].model_dump())) for name in (plan.asks.first, plan.control.cell))
     found = {name for name in first | control if first.get(name) != control.get(name)}
     told = f"{plan.control.cell} differs from {plan.asks.first} in {', '.join(sorted(found)) or 'nothing'}"
     right = len(found) == 1 and found == set(plan.control.changes)
     return Line("control", right, f"{told}; the plan says {', '.join(plan.control.changes) or 'nothing'}.")
-
-
-def _leaves(plan: Plan, name: str) -> dict[str, Any]:
-    if name not in plan.cells:
-        raise ConfigError(f"cells: there is no {name!r}, only {', '.join(plan.cells)}")
-    cell = plan.cells[name].model_dump()
-    return {f"settings.{key}": value for key, value in cell.pop("settings").items()} | cell
 
 
 def _proof(plan: Plan) -> Line:
