@@ -12,8 +12,8 @@ lessons.checked(path)                    # the path of a recorded file, or an er
 # ruff: noqa: F401 - others import these names from here
 
 from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores, searched
-from asyncfl_course.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
-from asyncfl_course.expectations import call, expect, expect_close, expect_equal
+from asyncfl_course.exercises import Attempt, Checked, Exercise, attempts, check, exercise, exercises
+from asyncfl_course.expectations import Wrong, call, expect, expect_close
 from asyncfl_course.progress import Progress, progress
 from asyncfl_course.recall import Recall, recall
 from asyncfl_course.records import checked, keep

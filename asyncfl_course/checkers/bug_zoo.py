@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any
 
 from asyncfl_course.exercises import exercise
-from asyncfl_course.expectations import expect
-from asyncfl_course.plain import shown
+from asyncfl_course.expectations import expect, shown
 from asyncfl_course.zoo.cards import AT_LEAST, NAMING, REST, WRITING
 from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES
 from asyncfl_course.zoo.invariants import grade

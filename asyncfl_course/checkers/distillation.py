@@ -5,30 +5,50 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect, expect_close, number, numbers
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, expect, number, numbers
 from asyncfl_lite.algorithms.losses import kl_divergence
 
 
-def _logits(*values: float) -> torch.Tensor:
+def _logits(*values: float) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-@exercise("06.1", "The gradient of a softened loss")
-def pull(answer: Any) -> str:
-    """Compare the answer with autograd's gradient in four cases, including one in which the gradient is zero."""
-    cases = [
-        (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities minus the teacher's"),
-        (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes have temperature T, and z enters as z / T"),
-        (_logits(3, -2), _logits(0, 0), 0.5, "T below 1 makes both sharper, and the gradient in z larger"),
-        (_logits(1, 2, 3, 4), _logits(6, 7, 8, 9), 2.0, "logits that differ by a constant give the same probabilities"),
-    ]
-    for z, v, temperature, because in cases:
-        free = z.clone().requires_grad_()
-        kl_divergence((v / temperature).softmax(-1), free / temperature).backward()
-        expect_close(answer, (z, v, temperature), free.grad, because=because)
-    return "The chain rule through z/T adds one factor 1/T to the difference of outputs."
+def _gradient(z: Tensor, v: Tensor, temperature: float) -> Tensor:
+    free = z.clone().requires_grad_()
+    kl_divergence((v / temperature).softmax(-1), free / temperature).backward()
+    return free.grad
+
+
+def _apart(z: Tensor, v: Tensor) -> Tensor:
+    return z.softmax(-1) - v.softmax(-1)
+
+
+asks_for(
+    "06.1", "The gradient of a softened loss", _gradient,
+    cases=[
+        ((_logits(0, 1, 0), _logits(2, 0, -1), 1.0), "at T = 1 it is the student's probabilities minus the teacher's"),
+        ((_logits(0, 1, 0), _logits(2, 0, -1), 4.0), "both softmaxes have temperature T, and z enters as z / T"),
+        ((_logits(3, -2), _logits(0, 0), 0.5), "T below 1 makes both sharper, and the gradient in z larger"),
+        ((_logits(1, 2, 3, 4), _logits(6, 7, 8, 9), 2.0),
+         "logits that differ by a constant give the same probabilities"),
+    ],
+    right="The chain rule through z/T adds one factor 1/T to the difference of outputs.",
+    mistakes={
+        "The chain rule's 1 / T is missing: z enters as z / T.":
+            lambda z, v, T: _apart(z / T, v / T),
+        "The sign is the wrong way round: it is the student's probabilities minus the teacher's.":
+            lambda z, v, T: -_apart(z / T, v / T) / T,
+        "Both softmaxes must be at temperature T.":
+            lambda z, v, T: _apart(z, v) / T,
+        "You multiply by T; the chain rule divides by it.":
+            lambda z, v, T: _apart(z / T, v / T) * T,
+        "The factor T² is not in this loss.":
+            lambda z, v, T: _apart(z / T, v / T) * T**2 / T,
+    },
+)  # fmt: skip
 
 
 @exercise("06.2", "From T = 10 to T = 30")
@@ -51,13 +71,20 @@ def shrinks(answer: Any) -> str:
     return "One factor 1/T comes from the chain rule, the other from outputs that grow alike."
 
 
-@exercise("06.3", "The loud one")
-def overrules(answer: Any) -> str:
-    """Check the logit above which one client outvotes 1, 9 or 49 others (FedEcho's experiments have 49 others)."""
-    for others in (1, 9, 49):
-        because = f"softmax keeps the order of logits, and each mean is over all {others + 1} clients"
-        expect_close(answer, (others,), 2.0 * others, because=because)
-    return "In a mean of logits, size is power: one large logit outweighs many small ones."
+asks_for(
+    "06.3", "The loud one", lambda others: 2.0 * others,
+    cases=[  # FedEcho's experiments have 49 others
+        ((others,), f"softmax keeps the order of logits, and each mean is over all {others + 1} clients")
+        for others in (1, 9, 49)
+    ],
+    right="In a mean of logits, size is power: one large logit outweighs many small ones.",
+    mistakes={
+        "That is for one other client; the loud one must outweigh all n.":
+            lambda n: 2.0,
+        "The loud client need not outweigh itself: only the n others say 2.":
+            lambda n: 2.0 * (n + 1),
+    },
+)  # fmt: skip
 
 
 @exercise("06.4", "Before you run it")

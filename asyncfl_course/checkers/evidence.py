@@ -2,47 +2,75 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 from scipy import stats
+from torch import Tensor
 
 from asyncfl_course.evidence import in_column
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect, expect_close, letters, shown, words
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, expect, letters, shown, words
 from asyncfl_course.records import EQUIVALENT, HOLDS, REVERSED, TUNED
 
 
-@exercise("16.1", "The luckiest of n tries")
-def luckiest(answer: Any) -> str:
-    """Compare the answer with the mean of the largest of n standard normal numbers."""
+def _luckiest(tries: int) -> float:
+    """Return the mean of the largest of n standard normal numbers."""
     x = np.linspace(-9, 9, 20_001)
-    for tries in (1, 2, 6, 60):
-        mean = np.trapezoid(x * tries * stats.norm.pdf(x) * stats.norm.cdf(x) ** (tries - 1), x)
-        expect_close(
-            answer,
-            (tries,),
-            round(mean, 4) + 0.0,
-            atol=0.05,
-            rtol=0,
-            because="draw n scores from the same normal distribution, keep the largest, and average that over many "
-            "repetitions",
-        )
-    return "More tries find a luckier best, although no setting is better. So every method needs as many tries."
+    mean = np.trapezoid(x * tries * stats.norm.pdf(x) * stats.norm.cdf(x) ** (tries - 1), x)
+    return round(mean, 4) + 0.0
 
 
-@exercise("16.2", "How many clients count")
-def effective(answer: Any) -> str:
-    """Compare the answer's effective number of clients with exact values."""
-    for n, acc, wanted, because in (
-        ((1, 1, 1, 1), (0.5, 0.5, 0.5, 0.5), 4, "four equal shares count as four"),
-        ((1, 1, 1, 1), (1, 1, 0.99, 0.98), 1.8, "the shares are 0, 0, 1/3 and 2/3"),
-        ((100, 300), (0.6, 0.2), 49 / 37, "sizes count too, and the shares are 1/7 and 6/7"),
-        ((5, 7), (1, 1), 0, "no client has any weight, so none counts"),
-    ):
-        expect_close(answer, (torch.tensor(n).double(), torch.tensor(acc).double()), wanted, because=because)
-    return "Clients without an error have no weight, so one that errs on one sample in fifty outweighs the others."
+asks_for(
+    "16.1", "The luckiest of n tries", _luckiest,
+    cases=[
+        ((tries,),
+         "draw n scores from the same normal distribution, keep the largest, and average that over many repetitions")
+        for tries in (1, 2, 6, 60)
+    ],
+    atol=0.05,
+    rtol=0,
+    right="More tries find a luckier best, although no setting is better. So every method needs as many tries.",
+    mistakes={
+        "This is a quantile of one score, not the mean of the best of n.":
+            lambda n: stats.norm.ppf(1 - 1 / (n + 1)),
+        "You took the absolute value; a score below the mean stays below it.":
+            lambda n: math.sqrt(2 / math.pi) if n == 1 else None,
+        "You averaged the n scores; keep the largest of them.":
+            lambda n: 0.0 if n > 1 else None,
+    },
+)  # fmt: skip
+
+
+def _effective(n: Tensor, acc: Tensor) -> Tensor | float:
+    weights = n * (1 - acc)
+    return weights.sum() ** 2 / weights.square().sum() if weights.any() else 0.0
+
+
+def _clients(sizes: tuple, accuracies: tuple) -> tuple[Tensor, Tensor]:
+    return torch.tensor(sizes).double(), torch.tensor(accuracies).double()
+
+
+asks_for(
+    "16.2", "How many clients count", _effective,
+    cases=[
+        (_clients((1, 1, 1, 1), (0.5, 0.5, 0.5, 0.5)), "four equal shares count as four"),
+        (_clients((1, 1, 1, 1), (1, 1, 0.99, 0.98)), "the shares are 0, 0, 1/3 and 2/3"),
+        (_clients((100, 300), (0.6, 0.2)), "sizes count too, and the shares are 1/7 and 6/7"),
+        (_clients((5, 7), (1, 1)), "no client has any weight, so none counts"),
+    ],
+    right="Clients without an error have no weight, so one that errs on one sample in fifty outweighs the others.",
+    mistakes={
+        "Nobody has a weight here, so you divide 0 by 0; return 0.":
+            lambda n, acc: math.nan if not (n * (1 - acc)).sum() else None,
+        "The sizes n are missing: the weights are n (1 − acc).":
+            lambda n, acc: _effective(torch.ones_like(n), acc),
+        "You count the clients that have any weight; a client with a small weight counts for less than one.":
+            lambda n, acc: ((1 - acc) > 0).sum(),
+    },
+)  # fmt: skip
 
 
 @exercise("16.3", "Accuse somebody")

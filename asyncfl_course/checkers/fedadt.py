@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
 
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_close, numbers, shown
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, call, expect, expect_close, numbers, shown
 from asyncfl_course.explore import predicted_staleness
 from asyncfl_lite.algorithms import FedADT
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
@@ -37,45 +39,77 @@ def late_and_light(answer: Sequence[float]) -> str:
     return "While one client trains, each of the others in flight makes a version, so staleness is their number."
 
 
-@exercise("09.2", "Whose model is the global one?")
-def shares(answer: Callable) -> str:
-    """Check each arrival's share in the global model, and the share of the initial model."""
-    for taus in ([0], [3], [8, 3], [0, 1, 3], [5, 0, 99], [99] * 4, []):
-        wanted = [1.0]
-        for tau in taus:
-            beta = poly(tau)
-            wanted = [(1 - beta) * share for share in wanted] + [beta]
-        expect_close(
-            answer,
-            (taus,),
-            wanted,
-            because="an arrival multiplies every older share, even the initial one, by 1 - beta",
-        )
-    return "Each arrival takes its share from all before it, so a fresh one wipes out everything older."
+def _shares(taus: Sequence[int]) -> list[float]:
+    found = [1.0]
+    for tau in taus:
+        found = [(1 - poly(tau)) * share for share in found] + [poly(tau)]
+    return found
 
 
-@exercise("09.3", "Equation 7 for a batch")
-def loss_of_a_batch(answer: Callable) -> str:
-    """Check the answer's loss for a batch against the package's FedADT loss."""
-    draw = torch.Generator().manual_seed(0)
-    for rows, alpha, temperature, because in (
-        (1, 0.0, 3.0, "with alpha = 0 only the label's cross entropy is left, which does not use T"),
-        (1, 1.0, 3.0, "with alpha = 1 only the divergence is left, from the teacher to the student, both softened by T,"
-                      " not multiplied by T²"),
-        (1, 0.3, 3.0, "alpha weights the divergence, and 1 - alpha the cross entropy"),
-        (4, 0.6, 2.0, "take the mean over the batch"),
-    ):  # fmt: skip
-        z_C, z_S = (torch.round(3 * torch.randn(rows, 3, generator=draw)).double() for _ in range(2))
-        y = torch.randint(3, (rows,), generator=draw)
-        wanted = float(labelled_distillation_loss(z_C, z_S, y, alpha, temperature=temperature))
-        expect_close(answer, (z_C, z_S, y, alpha, temperature), wanted, because=because)
-    far = torch.tensor([[900.0, 0.0, 0.0]], dtype=torch.float64)
-    given = call(answer, far, torch.zeros(1, 3, dtype=torch.float64), torch.tensor([1]), 0.5, 1.0)
-    expect(
-        bool(torch.isfinite(torch.as_tensor(given))),
-        f"loss gives {shown(given)} for the student's logits {shown(far)}. Take log_softmax, not log of softmax.",
-    )
-    return "Only the teacher's term is softened, so a high temperature weakens the teacher and not the label."
+asks_for(
+    "09.2", "Whose model is the global one?", _shares,
+    cases=[
+        ((taus,), "an arrival multiplies every older share, even the initial one, by 1 - beta")
+        for taus in ([0], [3], [8, 3], [0, 1, 3], [5, 0, 99], [99] * 4, [])
+    ],
+    right="Each arrival takes its share from all before it, so a fresh one wipes out everything older.",
+    mistakes={
+        "Later arrivals shrink the shares of earlier ones, too, not only the initial model's.":
+            lambda taus: [1 - sum(map(poly, taus)), *map(poly, taus)],
+        "The share of the initial model is missing at the beginning.":
+            lambda taus: _shares(taus)[1:],
+    },
+)  # fmt: skip
+
+
+def _kl(teacher: Tensor, student: Tensor) -> Tensor:
+    return (teacher.softmax(-1) * (teacher.log_softmax(-1) - student.log_softmax(-1))).sum(-1)
+
+
+def _labelled(z_C: Tensor, z_S: Tensor, y: Tensor, alpha: float, T: float, **other: Any) -> Tensor:
+    """Return FedADT's loss with one deliberate mistake."""
+    teacher, student = z_S / T, z_C / T
+    kl = _kl(student, teacher) if other.get("turned") else _kl(teacher, student)
+    ce = cross_entropy(student if other.get("softened") else z_C, y, reduction="none")
+    losses = alpha * other.get("times", 1) * kl + (1 - alpha) * ce
+    return losses.sum() if other.get("summed") else losses.mean()
+
+
+def _logits(*row: float) -> Tensor:
+    return torch.tensor([row], dtype=torch.float64)
+
+
+_DRAW = torch.Generator().manual_seed(0)
+
+
+def _drawn(rows: int, alpha: float, temperature: float) -> tuple[Tensor, Tensor, Tensor, float, float]:
+    z_C, z_S = (torch.round(3 * torch.randn(rows, 3, generator=_DRAW)).double() for _ in range(2))
+    return z_C, z_S, torch.randint(3, (rows,), generator=_DRAW), alpha, temperature
+
+
+asks_for(
+    "09.3", "Equation 7 for a batch", labelled_distillation_loss,
+    cases=[
+        (_drawn(1, 0.0, 3.0), "with alpha = 0 only the label's cross entropy is left, which does not use T"),
+        (_drawn(1, 1.0, 3.0),
+         "with alpha = 1 only the divergence is left, from the teacher to the student, both softened by T, not "
+         "multiplied by T²"),
+        (_drawn(1, 0.3, 3.0), "alpha weights the divergence, and 1 - alpha the cross entropy"),
+        (_drawn(4, 0.6, 2.0), "take the mean over the batch"),
+        ((_logits(900, 0, 0), _logits(0, 0, 0), torch.tensor([1]), 0.5, 1.0), "take log_softmax, not log of softmax"),
+    ],
+    right="Only the teacher's term is softened, so a high temperature weakens the teacher and not the label.",
+    mistakes={
+        "You softened the cross entropy as well; the label's term does not use T.":
+            lambda *known: _labelled(*known, softened=True),
+        "The divergence is the wrong way round: it goes from the teacher to the student.":
+            lambda *known: _labelled(*known, turned=True),
+        "You multiplied by T²; Equation 7 has no such factor.":
+            lambda *known: _labelled(*known, times=known[4] ** 2),
+        "You took the sum; the mean over the batch is asked for.":
+            lambda *known: _labelled(*known, summed=True),
+    },
+)  # fmt: skip
 
 
 @exercise("09.4", "Take the teacher out, and nothing else")

@@ -7,14 +7,24 @@ from typing import Any
 import pandas as pd
 
 from asyncfl_course.evidence import in_column
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_close, shown, word
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import Wrong, call, expect, expect_close, shown, word
 from asyncfl_course.records import HOLDS, PLAIN, RATE_1, TUNED
 
 PHOTOGRAPHS = "real/cifar10_jpeg75"
 
 
-@exercise("08.1", "The lead over the best other")
+@exercise(
+    "08.1", "The lead over the best other",
+    mistakes={
+        "Your own rows are among the rivals: leave them out before you take the best.":
+            lambda table, ours: (table.loc[ours] - table.max()).to_numpy(),
+        "You subtract the mean of the others; the claim is about the best of them.":
+            lambda table, ours: (table.loc[ours] - table.drop(index=ours).mean()).to_numpy(),
+        "You subtract one fixed row; the best rival may be another one in each column.":
+            lambda table, ours: (table.loc[ours] - table.iloc[0]).to_numpy(),
+    },
+)  # fmt: skip
 def lead(answer: Any) -> str:
     """Check the leads for several rivals, for a method that is behind, and for rows in a different order."""
     table = pd.DataFrame({"a": [50.0, 60.0, 75.0, 74.0], "b": [70.0, 40.0, 69.0, 71.0]}, index=["F", "G", "E1", "E2"])
@@ -29,11 +39,7 @@ def lead(answer: Any) -> str:
         expect(isinstance(found, pd.DataFrame), f"lead gives a {type(found).__name__}, not a DataFrame; {where}.")
         named = set(found.index) == set(ours) and set(found.columns) == set(given.columns)
         expect(named, f"lead gives rows {found.index.tolist()}, columns {found.columns.tolist()}; {where}.")
-        best = [given.loc[[row for row in given.index if row not in ours], column].max() for column in given.columns]
-        wanted = [
-            [float(given.loc[row, column] - top) for column, top in zip(given.columns, best, strict=True)]
-            for row in ours
-        ]
+        wanted = (given.loc[ours] - given.drop(index=ours).max()).to_numpy()
         expect_close(found.loc[ours, given.columns].to_numpy(), None, wanted, called="The lead", because=where,
                      of=(given, list(ours)))  # fmt: skip
     return "A method's own variants are no rivals, and the best rival may differ from column to column."

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect_close, shown, words
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, shown, words
 from asyncfl_course.explore import staleness_weight
 from asyncfl_lite.algorithms import synthesis
 
 
-def _numbers(generator: torch.Generator, *shape: int) -> torch.Tensor:
-    return torch.round(3 * torch.randn(shape, generator=generator)).double()
+def _tensor(*values: float | Sequence) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
 
 
-@exercise("10.1", "One arrival")
-def one_arrival(answer: Callable) -> str:
-    """Check the model after one arrival by FedRevive's Equation 3, for four values of staleness."""
-    x, delta, distilled = (torch.tensor(row, dtype=torch.float64) for row in ([1, 0], [0, 0.8], [0.2, -0.2]))
-    for tau, s_max, because in (
-        (0, 75.0, "a fresh update has beta 0, so the server takes all of it and nothing of the distilled one"),
-        (50, 75.0, "beta(50) is 1/4 and weighs the distilled part; the client's part has weight 3/4"),
-        (200, 75.0, "beyond 2 s_max beta stays at 1; the cosine must not turn back"),
-        (2, 2.0, "beta is 1/2 at s_max, for every s_max"),
-    ):
-        weight = staleness_weight("fedrevive", beta_family="cosine", s_max=s_max)(tau)
-        wanted = x + 0.1 * ((1 - weight) * delta + weight * distilled)
-        expect_close(answer, (x, delta, distilled, tau, 0.1, s_max), wanted, because=because)
-    return "The staler an update, the more of the step comes from what the teachers say about the model of today."
+def _arrival(x: Tensor, delta: Tensor, distilled: Tensor, tau: int, lr: float, s_max: float) -> Tensor:
+    beta = staleness_weight("fedrevive", beta_family="cosine", s_max=s_max)(tau)
+    return x + lr * ((1 - beta) * delta + beta * distilled)
+
+
+def _beta(tau: float, s_max: float, *, held: bool = True) -> float:
+    return 0.5 * (1 - math.cos(math.pi * (min(tau, 2 * s_max) if held else tau) / (2 * s_max)))
+
+
+_PARTS = _tensor(1, 0), _tensor(0, 0.8), _tensor(0.2, -0.2)
+
+asks_for(
+    "10.1", "One arrival", _arrival,
+    cases=[
+        ((*_PARTS, 0, 0.1, 75.0),
+         "a fresh update has beta 0, so the server takes all of it and nothing of the distilled one"),
+        ((*_PARTS, 50, 0.1, 75.0),
+         "beta(50) is 1/4 and weighs the distilled part; the client's part has weight 3/4"),
+        ((*_PARTS, 200, 0.1, 75.0), "beyond 2 s_max beta stays at 1; the cosine must not turn back"),
+        ((*_PARTS, 2, 0.1, 2.0), "beta is 1/2 at s_max, for every s_max"),
+    ],
+    right="The staler an update, the more of the step comes from what the teachers say about the model of today.",
+    mistakes={
+        "The weights are swapped: beta weighs the distilled part, and the client's has 1 − beta.":
+            lambda x, d, k, tau, lr, s: x + lr * (_beta(tau, s) * d + (1 - _beta(tau, s)) * k),
+        "The cosine turns back: hold the staleness at 2 s_max.":
+            lambda x, d, k, tau, lr, s: x + lr * ((1 - _beta(tau, s, held=False)) * d + _beta(tau, s, held=False) * k),
+        "The learning rate multiplies both parts; you left it out of the distilled one.":
+            lambda x, d, k, tau, lr, s: x + lr * (1 - _beta(tau, s)) * d + _beta(tau, s) * k,
+        "The learning rate is missing.":
+            lambda x, d, k, tau, lr, s: x + (1 - _beta(tau, s)) * d + _beta(tau, s) * k,
+    },
+)  # fmt: skip
 
 
 @exercise("10.2", "Eight times quicker")
@@ -53,45 +74,70 @@ def eight_times_quicker(answer: Sequence[str]) -> str:
     return "Staleness counts versions, so its mean stays; its shape changes, and with it the mean of beta."
 
 
-@exercise("10.3", "The adversarial term")
-def adversarial_term(answer: Callable) -> str:
-    """Check the adversarial term of the generator's loss against the package's."""
-    draw = torch.Generator().manual_seed(1)
-    omega = torch.tensor([[0.875, 0.4, 1 / 7], [0.125, 0.6, 6 / 7]], dtype=torch.float64)
-    wrong_together = torch.tensor([[[0.0, 4.0, 0.0]], [[0.0, 3.0, 0.0]]], dtype=torch.float64)
-    half_sure = torch.tensor([[0.0, 1.0, 0.0]], dtype=torch.float64)
-    inputs = [
-        (wrong_together, half_sure, torch.tensor([0]), omega,
+_DRAW = torch.Generator().manual_seed(1)
+_OMEGA = _tensor([0.875, 0.4, 1 / 7], [0.125, 0.6, 6 / 7])
+_WRONG_TOGETHER, _HALF_SURE = _tensor([[0, 4, 0]], [[0, 3, 0]]), _tensor([0, 1, 0])
+
+
+def _drawn(*shape: int) -> Tensor:
+    return torch.round(3 * torch.randn(shape, generator=_DRAW)).double()
+
+
+def _adversarial(t: Tensor, s: Tensor, y: Tensor, omega: Tensor, mask: Tensor | float = 1.0) -> Tensor:
+    kl = (t.softmax(-1) * (t.log_softmax(-1) - s.log_softmax(-1))).sum(-1)
+    return -(omega[:, y] * mask * kl).sum(0).mean()
+
+
+asks_for(
+    "10.3", "The adversarial term", synthesis.adversarial_loss,
+    cases=[
+        ((_WRONG_TOGETHER, _HALF_SURE, torch.tensor([0]), _OMEGA),
          "the mask compares teacher and student with each other, not with the label; the term is negative"),
-        (wrong_together, -half_sure, torch.tensor([1]), omega, "where teacher and student disagree, the term is 0"),
-        (_numbers(draw, 2, 4, 3), _numbers(draw, 4, 3), torch.tensor([0, 1, 2, 1]), omega,
+        ((_WRONG_TOGETHER, -_HALF_SURE, torch.tensor([1]), _OMEGA),
+         "where teacher and student disagree, the term is 0"),
+        ((_drawn(2, 4, 3), _drawn(4, 3), torch.tensor([0, 1, 2, 1]), _OMEGA),
          "sum over the teachers, mean over the inputs, KL from the teacher to the student"),
-    ]  # fmt: skip
-    for teachers, student, labels, weights, because in inputs:
-        wanted = float(synthesis.adversarial_loss(teachers, student, labels, weights))
-        expect_close(answer, (teachers, student, labels, weights), wanted, because=because)
-    return "It looks for images on which the teachers are sure of a class and the student only leans towards it."
+    ],
+    right="It looks for images on which the teachers are sure of a class and the student only leans towards it.",
+    mistakes={
+        "The mask is missing: where teacher and student disagree, nothing counts.":
+            _adversarial,
+        "The sign is missing: the generator is rewarded where the two differ.":
+            lambda t, s, y, omega: -_adversarial(t, s, y, omega, t.argmax(-1) == s.argmax(-1)),
+        "Your mask compares with the label; it should ask whether teacher and student name the same class.":
+            lambda t, s, y, omega: _adversarial(t, s, y, omega, t.argmax(-1) == y),
+    },
+)  # fmt: skip
 
 
-@exercise("10.4", "The feature term")
-def feature_term(answer: Callable) -> str:
-    """Check the feature term of the generator's loss, for one layer, against the package's."""
-    draw = torch.Generator().manual_seed(2)
-    omega = torch.tensor([[0.875, 0.4, 1 / 7], [0.125, 0.6, 6 / 7]], dtype=torch.float64)
-    by_hand = torch.tensor([[[2.0, -1.0], [6.0, -3.0]]], dtype=torch.float64)
-    stored = torch.tensor([[[1.0, 2.0], [4.0, 5.0]]], dtype=torch.float64)
-    one = torch.ones(1, 3, dtype=torch.float64)
-    inputs = [
-        (by_hand, stored, torch.tensor([0, 1]), one,
-         "the means are off by (3, -4), the variances by (0, -4): 5 + 4, with variances that divide by the number of"
-         " inputs"),
-        (by_hand.expand(2, 2, 2), stored.expand(2, 2, 2), torch.tensor([0, 1]), omega,
+def _moments(features: Tensor, correction: int = 0) -> Tensor:
+    return torch.stack([features.mean(1), features.var(1, correction=correction)], dim=1)
+
+
+def _norms(difference: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(difference, dim=-1).sum(-1)
+
+
+_BY_HAND, _STORED = _tensor([[2, -1], [6, -3]]), _tensor([[1, 2], [4, 5]])
+
+asks_for(
+    "10.4", "The feature term", lambda f, real, y, omega: synthesis.feature_loss([_moments(f)], real, y, omega),
+    cases=[
+        ((_BY_HAND, _STORED, torch.tensor([0, 1]), torch.ones_like(_OMEGA[:1])),
+         "the means are off by (3, -4), the variances by (0, -4): 5 + 4, with variances that divide by the number of "
+         "inputs"),
+        ((_BY_HAND.expand(2, 2, 2), _STORED.expand(2, 2, 2), torch.tensor([0, 1]), _OMEGA),
          "each teacher counts with the mean of its weights on the labels of the batch"),
-        (_numbers(draw, 2, 5, 3), _numbers(draw, 2, 2, 3), torch.tensor([0, 1, 2, 2, 1]), omega,
+        ((_drawn(2, 5, 3), _drawn(2, 2, 3), torch.tensor([0, 1, 2, 2, 1]), _OMEGA),
          "one norm for the means and one for the variances of each teacher, not squared"),
-    ]  # fmt: skip
-    for features, real, labels, weights, because in inputs:
-        found = torch.stack([features.mean(1), features.var(1, correction=0)], dim=1)
-        wanted = float(synthesis.feature_loss([found], real, labels, weights))
-        expect_close(answer, (features, real, labels, weights), wanted, because=because)
-    return "Images look like data if they excite a layer as the client's own data did, in mean and in variance."
+    ],
+    right="Images look like data if they excite a layer as the client's own data did, in mean and in variance.",
+    mistakes={
+        "Your variance divides by B − 1; stored variances divide by B (correction=0).":
+            lambda f, real, y, omega: (omega[:, y].mean(-1) * _norms(_moments(f, 1) - real)).sum(),
+        "The norms are not squared here.":
+            lambda f, real, y, omega: (omega[:, y].mean(-1) * (_moments(f) - real).square().sum((-2, -1))).sum(),
+        "The teachers' weights are missing: each counts with the mean of its omega on the batch's labels.":
+            lambda f, real, y, omega: _norms(_moments(f) - real).sum(),
+    },
+)  # fmt: skip

@@ -5,47 +5,61 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import integrate, stats
 
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_close, word, words
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, call, expect, word, words
 from asyncfl_lite.base.errors import how_many
 from asyncfl_lite.tasks.partitions import total_variation
 
-SIMULATED = 0.01
-"""Tolerance around the exact share: 2,000 simulated clients suffice."""
+
+def _largest_share(alpha: float, classes: int) -> float:
+    """Return the mean of the largest of C gamma variables, divided by the mean of their sum."""
+    above, _ = integrate.quad(lambda x: 1 - stats.gamma.cdf(x, alpha) ** classes, 0, np.inf)
+    return above / (classes * alpha)
 
 
-@exercise("02.1", "The largest class")
-def largest_share(answer: Any) -> str:
-    """Compare the answer with a client's mean largest share, for several α and numbers of classes."""
-    expect_close(
-        answer, (1, 10), sum(1 / k for k in range(1, 11)) / 10, atol=SIMULATED,
-        because="at α = 1 it is (1 + ½ + … + 1/10) / 10; is the integral divided by C α?",
-    )  # fmt: skip
-    expect_close(
-        answer, (1, 2), 0.75, atol=SIMULATED,
-        because="at α = 1, one of two classes gets a uniform share and the other gets the rest",
-    )  # fmt: skip
-    expect_close(
-        answer, (0.5, 2), 0.5 + 1 / np.pi, atol=SIMULATED,
-        because="α is the gamma distribution's parameter and also a divisor, which does not show at α = 1",
-    )  # fmt: skip
-    expect_close(answer, (0.1, 10), 0.66466, atol=SIMULATED, because="all C draws stay below x with probability F(x)^C")
-    return "Shares and their sum are independent, so the mean maximum divides by the mean sum."
+asks_for(
+    "02.1", "The largest class", _largest_share,
+    cases=[
+        ((1, 10), "at α = 1 it is (1 + ½ + … + 1/10) / 10; is the integral divided by C α?"),
+        ((1, 2), "at α = 1, one of two classes gets a uniform share and the other gets the rest"),
+        ((0.5, 2), "α is the gamma distribution's parameter and also a divisor, which does not show at α = 1"),
+        ((0.1, 10), "all C draws stay below x with probability F(x)^C"),
+    ],
+    atol=0.01,  # 2,000 simulated clients suffice
+    right="Shares and their sum are independent, so the mean maximum divides by the mean sum.",
+    mistakes={
+        "You did not divide the integral by C α.":
+            lambda alpha, classes: classes * alpha * _largest_share(alpha, classes),
+    },
+)  # fmt: skip
 
 
-@exercise("02.2", "Total variation")
-def tv(answer: Any) -> str:
-    """Compare the answer with the package's total variation, for four tables of samples per client and class."""
-    for counts, why in (
-        ([[8, 2], [2, 8]], "q is (½, ½), so each client is ½ (0.3 + 0.3) away; is the ½ there?"),
-        ([[5, 5, 10], [50, 50, 100]], "both clients have the same shares, so nothing needs to be swapped"),
-        ([[18, 0], [0, 1], [1, 0]], "q counts all samples, here (0.95, 0.05), so a large client weighs more in it"),
-        ([[10, 0, 0], [0, 10, 0], [0, 0, 10]], "disjoint labels give the maximum, 1 − 1/C, for every client"),
-    ):
-        table = np.array(counts)
-        expect_close(answer, (table,), total_variation(table), because=why)
-    return "Half the sum of differences is the part of the samples that would have to move."
+def _own(counts: np.ndarray) -> np.ndarray:
+    return counts / counts.sum(1, keepdims=True)
+
+
+asks_for(
+    "02.2", "Total variation", total_variation,
+    cases=[
+        ((np.array([[8, 2], [2, 8]]),), "q is (½, ½), so each client is ½ (0.3 + 0.3) away; is the ½ there?"),
+        ((np.array([[5, 5, 10], [50, 50, 100]]),), "both clients have the same shares, so nothing needs to be swapped"),
+        ((np.array([[18, 0], [0, 1], [1, 0]]),),
+         "q counts all samples, here (0.95, 0.05), so a large client weighs more in it"),
+        ((np.array([[10, 0, 0], [0, 10, 0], [0, 0, 10]]),),
+         "disjoint labels give the maximum, 1 − 1/C, for every client"),
+    ],
+    right="Half the sum of differences is the part of the samples that would have to move.",
+    mistakes={
+        "You compare each client with the mean of the clients' shares; q is the share among all samples.":
+            lambda n: 0.5 * np.abs(_own(n) - _own(n).mean(0)).sum(1).mean(),
+        "The factor ½ is missing.":
+            lambda n: np.abs(_own(n) - n.sum(0) / n.sum()).sum(1).mean(),
+        "You compare each client with equal shares of all classes; q is what all clients hold together.":
+            lambda n: 0.5 * np.abs(_own(n) - 1 / n.shape[1]).sum(1).mean(),
+    },
+)  # fmt: skip
 
 
 @exercise("02.3", "A law of your own")

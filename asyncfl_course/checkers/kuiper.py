@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from asyncfl_course.exercises import exercise
+from asyncfl_course.exercises import asks_for, exercise
 from asyncfl_course.expectations import call, expect, expect_close, shown
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.runs.assembly import schedule
@@ -61,21 +62,46 @@ def _mixed(x: Tensor, models: Tensor, n: Tensor, acc: Tensor, staleness: Tensor)
     return server.x
 
 
-@exercise("05.2", "One burst")
-def burst(answer: Any) -> str:
-    """Compare the answer with the package's global model after one burst of KUIPER."""
-    x, two = _tensor(1, 0), _tensor((2, 2), (4, -2))
-    four = _tensor((0, 1), (1, 1), (2, 0), (3, -1))
-    for inputs, because in (
-        ((x, two, _tensor(100, 300), _tensor(0.6, 0.2), _tensor(0, 2)),
+def _burst(x: Tensor, models: Tensor, shares: Tensor, rate: Tensor | float) -> Tensor:
+    return (1 - rate) * x + rate * shares @ models
+
+
+def _shares(weights: Tensor) -> Tensor:
+    return weights / weights.sum()
+
+
+def _rate(staleness: Tensor) -> Tensor:
+    return 0.7 * (1 + staleness) ** -0.5
+
+
+_X, _TWO = _tensor(1, 0), _tensor((2, 2), (4, -2))
+_FOUR = _tensor((0, 1), (1, 1), (2, 0), (3, -1))
+
+asks_for(
+    "05.2", "One burst", _mixed,
+    cases=[
+        ((_X, _TWO, _tensor(100, 300), _tensor(0.6, 0.2), _tensor(0, 2)),
          "the shares are n (1 - acc) over their sum, and the rate uses s of the mean staleness"),
-        ((x, two[:1], _tensor(50), _tensor(0.9), _tensor(0)), "a single client has the share 1, however good it is"),
-        ((x, four, _tensor(1, 2, 3, 4), _tensor(0.1, 0.9, 0.5, 1), _tensor(0, 0, 0, 40)),
+        ((_X, _TWO[:1], _tensor(50), _tensor(0.9), _tensor(0)),
+         "a single client has the share 1, however good it is"),
+        ((_X, _FOUR, _tensor(1, 2, 3, 4), _tensor(0.1, 0.9, 0.5, 1), _tensor(0, 0, 0, 40)),
          "the rate is s of the mean staleness, not the mean of s"),
-        ((x, two, _tensor(10, 10), _tensor(1, 1), _tensor(0, 0)), "no client has a weight, so the model stays"),
-    ):  # fmt: skip
-        expect_close(answer, inputs, _mixed(*inputs), because=because)
-    return "Dividing by the sum of the weights keeps the model's length: only the proportions of the members change."
+        ((_X, _TWO, _tensor(10, 10), _tensor(1, 1), _tensor(0, 0)), "no client has a weight, so the model stays"),
+    ],
+    right="Dividing by the sum of the weights keeps the model's length: only the proportions of the members change.",
+    mistakes={
+        "Nobody has a weight here, so you divide 0 by 0; the model stays.":
+            lambda x, m, n, acc, s: x * math.nan if not (n * (1 - acc)).sum() else None,
+        "You divide n by its sum, and the weights do not add up to 1; divide n (1 − acc) by its sum.":
+            lambda x, m, n, acc, s: _burst(x, m, _shares(n) * (1 - acc), _rate(s.mean())),
+        "You take the mean of the rates; take the rate of the mean staleness.":
+            lambda x, m, n, acc, s: _burst(x, m, _shares(n * (1 - acc)), _rate(s).mean()),
+        "The accuracies are missing in the weights.":
+            lambda x, m, n, acc, s: _burst(x, m, _shares(n), _rate(s.mean())),
+        "You weigh by accuracy; the reward is for error, 1 − acc.":
+            lambda x, m, n, acc, s: _burst(x, m, _shares(n * acc), _rate(s.mean())),
+    },
+)  # fmt: skip
 
 
 @exercise("05.3", "Two moves")

@@ -8,31 +8,27 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect, expect_equal
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, expect
 from asyncfl_course.referee import Plan, canonical, digest_of, grade
 from asyncfl_lite.base.errors import AsyncFLError
 
-
-@exercise("18.1", "A seal")
-def digest(answer: Any) -> str:
-    """Compare the answer with the SHA-256 of a mapping as JSON with sorted keys, for five mappings."""
-    cases = (
-        {"seeds": 10, "margin": 0.5},
-        {"margin": 0.5, "seeds": 10},
-        {"margin": 0.5, "seeds": 11},
-        {"runs": {"seeds": 10, "level": 0.95}, "case": "α"},
-        {"case": "α", "runs": {"level": 0.95, "seeds": 10}},
-    )
-    for content in cases:
-        expect_equal(
-            answer,
-            (content,),
-            digest_of(canonical(content)),
-            because="return the hexadecimal SHA-256 of what json.dumps writes, in UTF-8; the order of names does not "
-            "matter at any depth, but every value does",
+asks_for(
+    "18.1", "A seal", lambda content: digest_of(canonical(content)),
+    cases=[
+        ((content,),
+         "return the hexadecimal SHA-256 of what json.dumps writes, in UTF-8; the order of names does not matter at "
+         "any depth, but every value does")
+        for content in (
+            {"seeds": 10, "margin": 0.5},
+            {"margin": 0.5, "seeds": 10},
+            {"margin": 0.5, "seeds": 11},
+            {"runs": {"seeds": 10, "level": 0.95}, "case": "α"},
+            {"case": "α", "runs": {"level": 0.95, "seeds": 10}},
         )
-    return "Sorted names make one text of a plan, so the same plan has the same seal, and any change shows."
+    ],
+    right="Sorted names make one text of a plan, so the same plan has the same seal, and any change shows.",
+)  # fmt: skip
 
 
 def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:

@@ -7,68 +7,89 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from asyncfl_course.exercises import exercise
-from asyncfl_course.expectations import call, expect, expect_close, number, shown, words
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import call, expect, number, shown, words
 from asyncfl_course.explore import swing
 
+asks_for(
+    "04.1", "Swing", swing,
+    cases=[
+        (([50, 60, 50, 60], 4),
+         "all three jumps are 10 long, up or down, and the distance from the mean does not count"),
+        (([0, 90, 80, 82, 79], 3), "only the last 3 tests count, and 3 tests have 2 differences"),
+        (([0.7, 0.7, 0.7], 20), "there are fewer tests than asked for, so all of them count"),
+    ],
+    right="Absolute values first: ups and downs would cancel.",
+    mistakes={
+        "The sign of a jump does not count: take absolute values before the mean.":
+            lambda tests, last: np.diff(tests[-last:]).mean(),
+        "You take all tests; only the last ones count.":
+            lambda tests, last: np.abs(np.diff(tests)).mean(),
+        "You take the last differences; take the last tests, then their differences.":
+            lambda tests, last: np.abs(np.diff(tests))[-last:].mean(),
+        "This is the standard deviation, the distance from the mean; swing is the distance from the test before.":
+            lambda tests, last: np.std(tests[-last:]),
+        "You divide by the number of tests; n tests have n − 1 differences.":
+            lambda tests, last: np.abs(np.diff(tests[-last:])).sum() / len(tests[-last:]),
+    },
+)  # fmt: skip
 
-@exercise("04.1", "Swing")
-def mean_jump(answer: Any) -> str:
-    """Compare the answer with the mean absolute difference between consecutive tests, over the last few tests."""
-    hints = {
-        ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down, and the distance from the mean does not count",
-        ((0, 90, 80, 82, 79), 3): "only the last 3 tests count, and 3 tests have 2 differences",
-        ((0.7, 0.7, 0.7), 20): "there are fewer tests than asked for, so all of them count",
-    }
-    for (tests, last), why in hints.items():
-        expect_close(answer, (list(tests), last), swing(tests, last), because=why)
-    return "Absolute values first: ups and downs would cancel."
+asks_for(
+    "04.2", "The noise at rest", lambda eta, k, sigma, m: sigma * (eta * k / (2 - eta * k) / m) ** 0.5,
+    cases=[
+        ((1.0, 1.0, 1.0, 1), "at η = 1 and κ = 1 the model is one client's centre, whose deviation is σ"),
+        ((1.0, 1.0, 3.0, 4),
+         "at η = 1 and κ = 1 the model is the mean of M unrelated clients' centres; what variance does that have, and "
+         "what deviation?"),
+        ((0.3, 1.0, 1.0, 5), "at κ = 1 this is Section 2's quadratic, whose V is a variance"),
+        ((1.0, 0.5, 1.0, 5), "clients that go half of the way change x_{t+1} by half as much; what replaces η?"),
+        ((0.1, 0.2, 3.0, 10), "here both the server and the clients go only part of the way"),
+    ],
+    rtol=0.03,  # a few thousand simulated versions suffice
+    right="Only the product of the server's step and the clients' share enters the recursion.",
+    mistakes={
+        "κ is missing: clients go only part of the way.":
+            lambda eta, k, sigma, m: sigma * (eta / (2 - eta) / m) ** 0.5,
+        "This is the variance; take its square root.":
+            lambda eta, k, sigma, m: sigma**2 * eta * k / (2 - eta * k) / m,
+        "The buffer is missing: a mean of M centres scatters less than one.":
+            lambda eta, k, sigma, m: sigma * (eta * k / (2 - eta * k)) ** 0.5,
+        "You divide the deviation by M; the variance is divided by M.":
+            lambda eta, k, sigma, m: sigma * (eta * k / (2 - eta * k)) ** 0.5 / m,
+    },
+)  # fmt: skip
 
 
-SIMULATED = 0.03
-"""Relative tolerance of a deviation, for which a few thousand simulated versions suffice."""
+def _late(step: float, tau: int, versions: int) -> list[float]:
+    path = [1.0]
+    for version in range(versions):
+        path.append(path[-1] - step * path[max(0, version - tau)])
+    return path
 
 
-@exercise("04.2", "The noise at rest")
-def noise_at_rest(answer: Any) -> str:
-    """Compare the answer with the standard deviation of a model on a noisy quadratic, once it has settled."""
-    cases = {
-        (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is one client's centre, whose deviation is σ",
-        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M unrelated clients' centres; what "
-        "variance does that have, and what deviation?",
-        (0.3, 1.0, 1.0, 5): "at κ = 1 this is Section 2's quadratic, whose V is a variance",
-        (1.0, 0.5, 1.0, 5): "clients that go half of the way change x_{t+1} by half as much; what replaces η?",
-        (0.1, 0.2, 3.0, 10): "here both the server and the clients go only part of the way",
-    }
-    for (eta, share, sigma, size), why in cases.items():
-        step = eta * share
-        wanted = sigma * np.sqrt(step / (2 - step) / size)
-        expect_close(answer, (eta, share, sigma, size), wanted, because=why, rtol=SIMULATED)
-    return "Only the product of the server's step and the clients' share enters the recursion."
-
-
-@exercise("04.3", "Old news")
-def old_news(answer: Any) -> str:
-    """Compare the answer with the path of gradient steps whose gradients are several versions old."""
-    cases = {
-        (0.5, 0, 3): "with τ = 0 each version keeps a share 1 − a of the last one",
-        (0.3, 2, 5): "until version τ the update comes from the model of version 0, which is 1",
-        (1.0, 1, 8): "a = 1 is the limit for τ = 1, where the path repeats itself",
-        (0.29, 5, 60): "the update at version t comes from the model of version t − τ",
-        (0.5, 3, 0): "after no version the list holds only x_0",
-    }
-    for (step, tau, versions), why in cases.items():
-        path = [1.0]
-        for version in range(versions):
-            path.append(path[-1] - step * path[max(0, version - tau)])
-        given = call(answer, step, tau, versions)
-        expect(
-            not hasattr(given, "__len__") or len(given) == len(path),
-            f"late({step}, {tau}, {versions}) gives a list of the wrong length. It must go from x_0 to x_{versions}. "
-            "Versions before 0 are not part of it.",
-        )
-        expect_close(answer, (step, tau, versions), path, because=why)
-    return "Each step repeats a correction that was already made, which is why a long step overshoots."
+asks_for(
+    "04.3", "Old news", _late,
+    cases=[
+        ((0.5, 0, 3), "with τ = 0 each version keeps a share 1 − a of the last one"),
+        ((0.3, 2, 5), "until version τ the update comes from the model of version 0, which is 1"),
+        ((1.0, 1, 8), "a = 1 is the limit for τ = 1, where the path repeats itself"),
+        ((0.29, 5, 60), "the update at version t comes from the model of version t − τ"),
+        ((0.5, 3, 0), "after no version the list holds only x_0"),
+    ],
+    right="Each step repeats a correction that was already made, which is why a long step overshoots.",
+    mistakes={
+        "Versions before 0 are not part of the list, which goes from x_0 to the last version.":
+            lambda a, tau, n: [1.0] * tau + _late(a, tau, n),
+        "The list begins with x_0, which is 1.":
+            lambda a, tau, n: _late(a, tau, n)[1:],
+        "The list ends with the last version; yours stops before.":
+            lambda a, tau, n: _late(a, tau, n)[:-1],
+        "You look one version further back than τ.":
+            lambda a, tau, n: _late(a, tau + 1, n),
+        "This is τ = 0: each step uses the newest model.":
+            lambda a, tau, n: _late(a, 0, n),
+    },
+)  # fmt: skip
 
 
 @exercise("04.4", "Guess the control")

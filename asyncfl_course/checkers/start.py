@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_close, numbers, words
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, expect_close, numbers, words
 from asyncfl_course.explore import predicted_staleness, run_clock
 from asyncfl_lite import Update, make_algorithm
 
@@ -75,35 +76,7 @@ def nine_arrivals(answer: Any) -> str:
     return "Staleness counts versions between dispatch and arrival, so it depends on what the others do."
 
 
-@exercise("00.3", "FedBuff with staleness weights")
-def fedbuff_step(answer: Any) -> str:
-    """Check a function for one step of FedBuff, with fresh and with stale updates."""
-    cases = (
-        (
-            [1.0, 0.0],
-            [[0.4, 0.0], [0.0, 0.8]],
-            [0, 0],
-            0.5,
-            "fresh updates have the weight 1, so this is plain FedBuff",
-        ),
-        (
-            [1.0, 0.0],
-            [[0.4, 0.0], [0.0, 0.8]],
-            [0, 3],
-            0.5,
-            "an update of staleness 3 has the weight ½, and the sum is divided by the number of updates, not by "
-            "the sum of the weights",
-        ),
-        ([0.0, 2.0], [[1.0, 1.0]], [8], 1.0, "a buffer of one update of staleness 8 moves the model by a third of it"),
-        ([0.0], [[3.0], [0.0], [-3.0]], [0, 1, 0], 1.0, "the deltas cancel here"),
-    )
-    for x, deltas, staleness, rate, why in cases:
-        inputs = tuple(torch.tensor(one, dtype=torch.float64) for one in (x, deltas, staleness))
-        expect_close(answer, (*inputs, rate), _by_the_package(*inputs, rate), because=why)
-    return "Dividing by M makes a stale buffer's step shorter, and not only differently directed."
-
-
-def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tensor, rate: float) -> torch.Tensor:
+def _fedbuff(x: Tensor, deltas: Tensor, staleness: Tensor, rate: float) -> Tensor:
     size = len(deltas)
     server = make_algorithm("fedbuff", buffer_size=size, server_lr=rate, staleness_weight="poly")
     server.start(x)
@@ -113,6 +86,44 @@ def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tens
     for delta, late in zip(deltas, staleness, strict=True):
         server.receive(Update(client=0, delta=delta, start_version=now - int(late)))
     return server.x
+
+
+def _buffer(x: list, deltas: list, staleness: list, rate: float) -> tuple[Tensor, Tensor, Tensor, float]:
+    return *(torch.tensor(one, dtype=torch.float64) for one in (x, deltas, staleness)), rate
+
+
+def _poly(staleness: Tensor) -> Tensor:
+    return (1 + staleness) ** -0.5
+
+
+asks_for(
+    "00.3", "FedBuff with staleness weights", _fedbuff,
+    cases=[
+        (_buffer([1.0, 0.0], [[0.4, 0.0], [0.0, 0.8]], [0, 0], 0.5),
+         "fresh updates have the weight 1, so this is plain FedBuff"),
+        (_buffer([1.0, 0.0], [[0.4, 0.0], [0.0, 0.8]], [0, 3], 0.5),
+         "an update of staleness 3 has the weight ½, and the sum is divided by the number of updates, not by the sum "
+         "of the weights"),
+        (_buffer([0.0, 2.0], [[1.0, 1.0]], [8], 1.0),
+         "a buffer of one update of staleness 8 moves the model by a third of it"),
+        (_buffer([0.0], [[3.0], [0.0], [-3.0]], [0, 1, 0], 1.0), "the deltas cancel here"),
+    ],
+    right="Dividing by M makes a stale buffer's step shorter, and not only differently directed.",
+    mistakes={
+        "This is plain FedBuff: the staleness weights are missing.":
+            lambda x, d, s, lr: x + lr * d.mean(0),
+        "You divide by the sum of the weights; the paper divides by the number of updates.":
+            lambda x, d, s, lr: x + lr * _poly(s) @ d / _poly(s).sum(),
+        "You take the sum of the updates; divide it by their number.":
+            lambda x, d, s, lr: x + lr * _poly(s) @ d,
+        "The server learning rate is missing.":
+            lambda x, d, s, lr: x + _poly(s) @ d / len(d),
+        "You move away from the updates; they are added.":
+            lambda x, d, s, lr: x - lr * _poly(s) @ d / len(d),
+        "Each weight belongs to an update, which is a row of deltas; your weights multiply the columns.":
+            lambda x, d, s, lr: x + lr * (d * _poly(s)).mean(0),
+    },
+)  # fmt: skip
 
 
 @exercise("00.4", "Bought and paid")
@@ -136,22 +147,19 @@ def bought_and_paid(answer: Any) -> str:
     return "Not waiting brings many more updates in the same time, and each of them is worth less."
 
 
-@exercise("00.5", "The mean staleness")
-def mean_staleness(answer: Any) -> str:
-    """Check a function for the mean staleness, at several concurrencies, buffer sizes and scheduling rules."""
-    for in_flight, size, policy, why in (
-        (25, 5, "before_agg", "25 jobs age with each version, and each version uses up 5 updates"),
-        (25, 5, "after_agg", "the reporting client's slot is still empty when the version is made, so 24 jobs age"),
-        (8, 4, "after_agg", "seven jobs age with each version, and four updates share that"),
-        (100, 1, "after_agg", "this is FedAsync's kind of server, where every update makes a version"),
-        (1, 1, "before_agg", "a client alone is sent its next job before its own report makes a version"),
-    ):
-        wanted = predicted_staleness(policy, in_flight, size)
-        given = call(answer, in_flight, size, policy)
-        expect(
-            size == in_flight or given != size / in_flight,
-            f"mean_staleness({in_flight}, {size}, {policy!r}) gives {size / in_flight:g}, but the ratio is upside "
-            "down. A larger buffer makes fewer versions, so updates are fresher.",
-        )
-        expect_close(answer, (in_flight, size, policy), wanted, because=why)
-    return "Every version makes all jobs in flight one version older, and the updates that arrive share this growth."
+asks_for(
+    "00.5", "The mean staleness", lambda in_flight, size, policy: predicted_staleness(policy, in_flight, size),
+    cases=[
+        ((25, 5, "before_agg"), "25 jobs age with each version, and each version uses up 5 updates"),
+        ((25, 5, "after_agg"),
+         "the reporting client's slot is still empty when the version is made, so 24 jobs age"),
+        ((8, 4, "after_agg"), "seven jobs age with each version, and four updates share that"),
+        ((100, 1, "after_agg"), "this is FedAsync's kind of server, where every update makes a version"),
+        ((1, 1, "before_agg"), "a client alone is sent its next job before its own report makes a version"),
+    ],
+    right="Every version makes all jobs in flight one version older, and the updates that arrive share this growth.",
+    mistakes={
+        "The ratio is upside down. A larger buffer makes fewer versions, so updates are fresher.":
+            lambda in_flight, size, policy: size / in_flight,
+    },
+)  # fmt: skip

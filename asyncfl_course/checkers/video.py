@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect, expect_close, in_form, number, shown, word
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, expect, in_form, number, shown, word
 from asyncfl_lite.runs.teacher_chain import logit_error
 
 STARTS = ("random", "labels only", "teacher", "teacher, assistant")
 
 
-@exercise("13.1", "Which frames a model sees")
-def middles(answer: Callable) -> str:
-    """Check that the chosen frames are the middle ones of equal parts of a video."""
-    for length, frames, because in (
-        (32, 4, "the four parts have 8 frames each, and their middles are 4, 12, 20 and 28"),
-        (8, 8, "each of the 8 frames is shown once"),
-        (7, 2, "parts of 3.5 frames have their middles at 1.75 and 5.25, which are rounded down"),
-        (10, 1, "a single frame is the one in the middle"),
-        (3, 8, "a recording with fewer frames than are asked for shows some of them several times"),
-    ):
-        expect_close(
-            answer, (length, frames), [int((k + 0.5) * length / frames) for k in range(frames)], because=because
-        )
-    return "Middles show the action; the first and last frames of a recording often do not."
+asks_for(
+    "13.1", "Which frames a model sees", lambda length, n: [int((k + 0.5) * length / n) for k in range(n)],
+    cases=[
+        ((32, 4), "the four parts have 8 frames each, and their middles are 4, 12, 20 and 28"),
+        ((8, 8), "each of the 8 frames is shown once"),
+        ((7, 2), "parts of 3.5 frames have their middles at 1.75 and 5.25, which are rounded down"),
+        ((10, 1), "a single frame is the one in the middle"),
+        ((3, 8), "a recording with fewer frames than are asked for shows some of them several times"),
+    ],
+    right="Middles show the action; the first and last frames of a recording often do not.",
+    mistakes={
+        "You spread the frames from the first to the last; take the middle of each part.":
+            lambda length, n: np.linspace(0, length - 1, n).astype(int),
+        "This is where each part begins; add half of a part.":
+            lambda length, n: [k * length // n for k in range(n)],
+        "You round; the brackets ⌊ ⌋ cut off.":
+            lambda length, n: [round((k + 0.5) * length / n) for k in range(n)],
+    },
+)  # fmt: skip
 
 
 def _dot(places: Sequence[int], width: int) -> Tensor:
@@ -77,22 +83,29 @@ def eight_frames(answer: float) -> str:
     return "The larger rate caused the collapse, not the frames: at a suitable rate the two are nearly level."
 
 
-@exercise("13.4", "What a student learns from")
-def student_loss(answer: Callable) -> str:
-    """Check KUIPER's distillation loss, which mixes labels with a teacher's logits."""
-    student = torch.tensor([[2.0, 0.0, -1.0], [0.5, 0.5, 0.0]])
-    teacher = torch.tensor([[1.0, 1.0, 0.0], [0.5, 2.5, 0.0]])
-    labels = torch.tensor([0, 1])
-    for given, because in (
-        ((student, teacher, labels, 0.0), "a = 0 leaves only the logits' squared error, a mean over classes and clips"),
-        ((student, teacher, labels, 1.0), "a = 1 leaves only the cross-entropy with the labels"),
-        ((student, teacher, labels, 0.5), "both terms count half"),
-        ((student[:1], student[:1], labels[:1], 0.25), "a teacher with the same logits adds nothing"),
-    ):
-        ours, theirs, classes, a = given
-        wanted = a * cross_entropy(ours, classes) + (1 - a) * logit_error(ours, theirs)
-        expect_close(answer, given, wanted, because=because)
-    return "A sum over classes would weigh the teacher far more at the same a, so a means little by itself."
+_STUDENT = torch.tensor([[2.0, 0.0, -1.0], [0.5, 0.5, 0.0]])
+_TEACHER = torch.tensor([[1.0, 1.0, 0.0], [0.5, 2.5, 0.0]])
+_LABELS = torch.tensor([0, 1])
+
+asks_for(
+    "13.4", "What a student learns from", lambda s, t, y, a: a * cross_entropy(s, y) + (1 - a) * logit_error(s, t),
+    cases=[
+        ((_STUDENT, _TEACHER, _LABELS, 0.0),
+         "a = 0 leaves only the logits' squared error, a mean over classes and clips"),
+        ((_STUDENT, _TEACHER, _LABELS, 1.0), "a = 1 leaves only the cross-entropy with the labels"),
+        ((_STUDENT, _TEACHER, _LABELS, 0.5), "both terms count half"),
+        ((_STUDENT[:1], _STUDENT[:1], _LABELS[:1], 0.25), "a teacher with the same logits adds nothing"),
+    ],
+    right="A sum over classes would weigh the teacher far more at the same a, so a means little by itself.",
+    mistakes={
+        "Your squared error is a sum over classes; take the mean over classes, too.":
+            lambda s, t, y, a: a * cross_entropy(s, y) + (1 - a) * ((s - t) ** 2).sum(-1).mean(),
+        "The weights are swapped: a weighs the labels.":
+            lambda s, t, y, a: (1 - a) * cross_entropy(s, y) + a * ((s - t) ** 2).mean(),
+        "You compare probabilities; the squared error compares logits.":
+            lambda s, t, y, a: a * cross_entropy(s, y) + (1 - a) * ((s.softmax(-1) - t.softmax(-1)) ** 2).mean(),
+    },
+)  # fmt: skip
 
 
 @exercise("13.5", "Guess: which start is best?")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_close, numbers, shown, words
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, call, expect, numbers, shown, words
 from asyncfl_course.explore import predicted_staleness, report_rates, run_clock
 from asyncfl_lite.base.errors import how_many
 
@@ -73,25 +73,27 @@ def four_papers(answer: Any) -> str:
     return "Only who is in flight when a version is made decides; no delay enters."
 
 
-@exercise("01.3", "Who reports how often")
-def reports(answer: Any) -> str:
-    """Compare the answer with :func:`.report_rates`; recognise an answer that gives shares of a slot instead."""
-    cases = (
-        (np.array([1.0] * 6 + [8.0] * 2), 3, "reports × duration is the share of a slot; shares must add up to 3"),
-        (np.array([2.0] * 10), 5, "identical clients are busy half of the time, so each reports once in four units"),
-        (np.array([1.0, 1.0, 1.0, 100.0]), 2, "a client that is 100 times slower is hardly ever idle"),
-        (np.array([0.5, 4.0]), 1, "two clients share one slot, so each cycle of the two takes as long as both jobs"),
-    )
-    for durations, in_flight, why in cases:
-        wanted = report_rates(durations, in_flight)
-        given = call(answer, durations, in_flight)
-        expect(
-            np.shape(given) != wanted.shape or not np.allclose(given, wanted * durations),
-            f"reports({shown(durations)}, {in_flight}) gives {shown(given)}. Those are the shares of a slot, and they "
-            f"add up to {in_flight}, as they must; the question asks for reports per unit of time.",
-        )
-        expect_close(answer, (durations, in_flight), wanted, because=why, rtol=5e-3)
-    return "The idle rate is the one number that all clients share, and it must fill exactly the slots that there are."
+asks_for(
+    "01.3", "Who reports how often", report_rates,
+    cases=[
+        ((np.array([1.0] * 6 + [8.0] * 2), 3), "reports × duration is the share of a slot; shares must add up to 3"),
+        ((np.array([2.0] * 10), 5),
+         "identical clients are busy half of the time, so each reports once in four units"),
+        ((np.array([1.0, 1.0, 1.0, 100.0]), 2), "a client that is 100 times slower is hardly ever idle"),
+        ((np.array([0.5, 4.0]), 1),
+         "two clients share one slot, so each cycle of the two takes as long as both jobs"),
+    ],
+    rtol=5e-3,
+    right="The idle rate is the one number that all clients share, and it must fill exactly the slots that there are.",
+    mistakes={
+        "Those are the shares of a slot; the question asks for reports per unit of time.":
+            lambda d, a: report_rates(d, a) * d,
+        "This shares the slots out evenly; but a slow client holds its slot for longer.":
+            lambda d, a: a / len(d) / d,
+        "This is the rate of a client that is never idle; but there are more clients than slots.":
+            lambda d, a: 1 / d,
+    },
+)  # fmt: skip
 
 
 @exercise("01.4", "Two remedies")

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from asyncfl_course.exercises import Wrong
-from asyncfl_course.expectations import call, expect
+from asyncfl_course.expectations import Wrong, call, expect
 from asyncfl_course.zoo.exhibits import exhibit
 from asyncfl_lite.algorithms import Algorithm
 from asyncfl_lite.base.streams import untouched_generators
