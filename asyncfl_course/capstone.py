@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, failed,
 from asyncfl_course.referee.rubric import POWER, Grade, Line, chance
 from asyncfl_course.referee.verdict import NO_VERDICT, judged
 from asyncfl_course.zoo.bench import started
+from asyncfl_course.zoo.exhibits import Invariant
 from asyncfl_course.zoo.mutants import Mutation
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
@@ -52,7 +53,6 @@ CHANGES = {
 }
 """Name -> a line of ``examples/fedpatience.py``, and its replacement in a copy with a bug."""
 
-Invariant = Callable[[Algorithm], bool]
 _entered: dict[str, str] = {}
 """Name of a module that was entered -> its folder."""
 

@@ -171,10 +171,14 @@ def _said(finding: Finding, margin: float = 0.0) -> str:
 
 
 def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Finding:
-    """Return the finding on whether one recorded cell is above another, by the report's rule."""
-    for cell in (better, worse):
-        scores(cell, column, tier)
-    return in_column(paper_of(better), column, tier).above(better, worse, margin)
+    return _with_both(better, worse, column, tier).above(better, worse, margin)
+
+
+def _with_both(first: str, second: str, column: str, tier: str) -> Measured:
+    """Return the results that hold two recorded cells of one paper."""
+    for cell in (first, second):
+        scores(cell, column, tier)  # or an error that names the cell
+    return in_column(paper_of(first), column, tier)
 
 
 def differences(
@@ -238,23 +242,16 @@ def leads(
         >>> found[["until", "mean"]].round(1).iloc[[0, -1]].to_numpy().tolist()
         [[25.0, 1.3], [200.0, 0.7]]
     """
-    curves = [_curves(cell, column, tier) for cell in (first, second)]
-    ends = np.linspace(0, max(curve[over].iloc[-1] for curve in curves[1].values()), windows + 1)
+    measured = _with_both(first, second, column, tier)
+    curves = [pd.concat(measured.curves[cell]) for cell in (first, second)]
+    ends = np.linspace(0, curves[1][over].max(), windows + 1)
+    means = [
+        100 * one.groupby(["seed", pd.cut(one[over], ends, labels=ends[1:])], observed=True)["accuracy"].mean()
+        for one in curves
+    ]
+    both = pd.concat(means, axis=1, keys=["first", "second"]).dropna()
     rows = []
-    for low, high in itertools.pairwise(ends):
-        means = (pd.Series({seed: _mean_in(curve, over, low, high) for seed, curve in of.items()}) for of in curves)
-        both = pd.DataFrame(dict(zip(("first", "second"), means, strict=True))).dropna()
-        found = contrast((both["first"] - both["second"]).to_numpy(), first)
-        rows.append([high, *both.mean(), found.mean, found.low, found.high, found.seeds])
+    for until, inside in both.groupby(level=over, observed=True):
+        found = contrast((inside["first"] - inside["second"]).to_numpy(), first)
+        rows.append([until, *inside.mean(), found.mean, found.low, found.high, found.seeds])
     return pd.DataFrame(rows, columns=["until", "first", "second", "mean", "low", "high", "seeds"])
-
-
-def _curves(cell: str, column: str, tier: str) -> dict[int, pd.DataFrame]:
-    seeds = scores(cell, column, tier).index
-    return dict(zip(seeds, in_column(paper_of(cell), column, tier).curves[cell], strict=True))
-
-
-def _mean_in(curve: pd.DataFrame, over: str, low: float, high: float) -> float:
-    """Return the mean accuracy, in percent, of the tests after ``low`` and up to ``high``; NaN if there are none."""
-    inside = (curve[over] > low) & (curve[over] <= high)
-    return 100 * curve.loc[inside, "accuracy"].mean()

@@ -8,8 +8,7 @@ from typing import Any
 from asyncfl_course.exercises import exercise
 from asyncfl_course.expectations import expect, shown
 from asyncfl_course.zoo.cards import AT_LEAST, NAMING, REST, WRITING
-from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES
-from asyncfl_course.zoo.invariants import grade
+from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES, grade
 
 
 def named(letters: str, answer: Any) -> str:

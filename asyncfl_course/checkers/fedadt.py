@@ -88,7 +88,8 @@ def _drawn(rows: int, alpha: float, temperature: float) -> tuple[Tensor, Tensor,
 
 
 asks_for(
-    "09.3", "Equation 7 for a batch", labelled_distillation_loss,
+    "09.3", "Equation 7 for a batch",
+    lambda z_C, z_S, y, alpha, T: labelled_distillation_loss(z_C, z_S, y, alpha, temperature=T),
     cases=[
         (_drawn(1, 0.0, 3.0), "with alpha = 0 only the label's cross entropy is left, which does not use T"),
         (_drawn(1, 1.0, 3.0),

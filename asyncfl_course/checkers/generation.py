@@ -81,10 +81,10 @@ asks_for(
 )  # fmt: skip
 
 
-def _two_scores(said: Tensor, labels: Tensor) -> list[Tensor]:
+def _two_scores(said: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     counts, hits = labels != -100, (said == labels) & (labels != -100)
     shares = hits.sum(1) / counts.sum(1)
-    return [shares.mean(), (shares == 1).float().mean()]
+    return shares.mean(), (shares == 1).float().mean()
 
 
 asks_for(

@@ -86,7 +86,7 @@ asks_for(
     rtol=5e-3,
     right="The idle rate is the one number that all clients share, and it must fill exactly the slots that there are.",
     mistakes={
-        "Those are the shares of a slot; the question asks for reports per unit of time.":
+        "Those are shares of a slot, which add up to the jobs in flight; the question asks for reports a unit of time.":
             lambda d, a: report_rates(d, a) * d,
         "This shares the slots out evenly; but a slow client holds its slot for longer.":
             lambda d, a: a / len(d) / d,

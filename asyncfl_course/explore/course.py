@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from types import MappingProxyType
 from typing import NamedTuple
 
-import yaml
 from IPython.display import Markdown
+
+from asyncfl_lite.base.files import settings_in
 
 
 class Lesson(NamedTuple):
@@ -80,7 +81,7 @@ class Path(NamedTuple):
         return reading + self.with_exercises * sum(one.exercises for one in self.lessons)
 
 
-_SAID = yaml.safe_load(resources.files("asyncfl_course.explore").joinpath("course.yaml").read_text(encoding="utf-8"))
+_SAID = settings_in(pathlib.Path(__file__).with_name("course.yaml"))
 COURSE = tuple(
     Part(one["title"], tuple(Lesson(*lesson) for lesson in one["lessons"]), one["in_a_row"]) for one in _SAID["parts"]
 )

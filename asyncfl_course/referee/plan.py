@@ -195,8 +195,6 @@ def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -
     return found
 
 
-
-
 def in_lines(text: str) -> str:
     """Wrap a text, because JupyterLab breaks long lines within words; align continuation lines with a label's text."""
     shown = []

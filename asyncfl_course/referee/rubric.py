@@ -22,7 +22,6 @@ STEPS = 2000
 """Number of equally likely deviations of a sample, over which the chance of ``level`` is averaged."""
 
 
-
 class Line(NamedTuple):
     """One line of a grade, for one criterion.
 

@@ -10,7 +10,5 @@ zoo.grade("A", invariant)      # whether an invariant holds for the one and fail
 
 from asyncfl_course.zoo.bench import CLIENTS, fill, send, started
 from asyncfl_course.zoo.cards import Cards, score
-from asyncfl_course.zoo.exhibit import Exhibit
-from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES, exhibit
-from asyncfl_course.zoo.invariants import grade
+from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES, Exhibit, exhibit, grade
 from asyncfl_course.zoo.training import caught, trained
