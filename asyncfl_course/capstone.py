@@ -58,9 +58,7 @@ _entered: dict[str, str] = {}
 
 
 def enter(file: str | Path) -> Any:
-    """Read a method from its file, as the league does, and check it against the league's rules.
-
-    If the file has changed since it was last entered, it is read again.
+    """Read a method from its file, anew if it has changed, and check it against the league's rules.
 
     Returns:
         The entry: ``name``, ``method`` (its class), ``grid``, and ``digest``, eight digits of the file's code.
@@ -101,8 +99,8 @@ def bench(
         settings: options of the servers.
 
     Returns:
-        One row for the healthy server and one for each copy, and one column for each invariant. A value says whether
-        the invariant is True with all settings. If a copy raises an error, its bug is noticed, so the value is False.
+        Server (healthy, or the copy's name) × invariant: whether the invariant is True with all settings. If a copy
+        raises an error, its bug is noticed, so the value is False.
 
     Raises:
         ConfigError: a piece to replace does not occur exactly once in the class.
@@ -201,10 +199,8 @@ def points(first: pd.DataFrame, second: pd.DataFrame, metric: str = "last5_accur
 def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
     """Draw seeds from a seal's digest, so that nobody can know them before the plan is sealed.
 
-    Example:
-        >>> from asyncfl_course.referee import Sealed
-        >>> unseen(Sealed("a plan", "ff"), 3), unseen(Sealed("another", "fe"), 3)
-        ((176891, 924573, 808751), (291470, 902788, 445027))
+    >>> unseen(Sealed("a plan", "ff"), 3), unseen(Sealed("another", "fe"), 3)
+    ((176891, 924573, 808751), (291470, 902788, 445027))
     """
     rng = np.random.default_rng(int(sealed.digest, 16))
     return tuple(int(seed) for seed in rng.choice(UNSEEN, seeds, replace=False))
@@ -242,7 +238,6 @@ def _control(plan: Plan) -> Line:
 
 
 def _proof(plan: Plan) -> Line:
-    """Test the plan's proofs on made-up runs of controls that do nothing, change too much, or work."""
     treated = pd.DataFrame({"last5_accuracy": [0.8, 0.9], "weights_sha256": ["a", "b"], "schedule_sha256": ["x", "y"]})
     acts = treated.assign(weights_sha256=["c", "d"])
     shows = plan.control.shows
@@ -257,11 +252,6 @@ def _proof(plan: Plan) -> Line:
 
 def run(plan: Plan, sealed: Sealed, entry: Any) -> Outcome:
     """Run a sealed plan with seeds drawn from its seal, check the control's proofs, then judge the difference.
-
-    Args:
-        plan: as it stands now.
-        sealed: its seal.
-        entry: the method, from :func:`enter`.
 
     Raises:
         AsyncFLError: the plan or the method's code was changed after the plan was sealed.

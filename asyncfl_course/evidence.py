@@ -39,14 +39,11 @@ from asyncfl_lite.base.errors import ResultError, unknown_name
 
 @lru_cache(maxsize=16)
 def evidence(paper: str, tier: str = "laptop") -> Measured:
-    """Return the recorded results of one paper's cells, in all columns.
+    """Return the recorded summaries and curves of one paper's cells, in all columns.
 
     Args:
         paper: ``fedecho``, ``fedrevive``, ``kuiper`` or ``fedadt``.
         tier: ``laptop`` (ten seeds), or another tier that is recorded.
-
-    Returns:
-        Summaries and curves by cell; :func:`in_column` has those of one column.
 
     Raises:
         ResultError: nothing is recorded there.
@@ -68,8 +65,7 @@ def searched(cell: str, column: str = TUNED, tier: str = "laptop") -> pd.DataFra
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
-        column: as in :func:`in_column`.
-        tier: where it is recorded.
+        column, tier: as in :func:`in_column`.
 
     Returns:
         point (the combination, as JSON), seed, last5_accuracy and final_accuracy (fractions on validation samples; NaN
@@ -97,7 +93,7 @@ def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
             KUIPER and FedADT, ``printed server rate`` for FedRevive, ``fixed server rate`` for the league; or ``plain
             FedBuff at 1`` (``plain FedBuff at the printed rate``), in which FedBuff's updates have equal weights, too.
             A method without a server rate has the same runs in all columns.
-        tier: where it is recorded.
+        tier: as in :func:`evidence`.
 
     Raises:
         ResultError: nothing is recorded there, or the paper has no such column.
@@ -125,12 +121,8 @@ def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = A
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
-        column: as in :func:`in_column`.
-        tier: where it is recorded.
+        column, tier: as in :func:`in_column`.
         number: name of the number in a run's summary; by default the mean accuracy of its last five tests, a fraction.
-
-    Raises:
-        ResultError: the cell is not recorded.
     """
     measured = in_column(paper_of(cell), column, tier)
     found = measured.by_seed(cell, number)
@@ -150,11 +142,7 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
         better: the cell that should be above.
         worse: the cell that should be below.
         margin: the difference that ``better`` must exceed, as a fraction.
-        column: as in :func:`in_column`.
-        tier: where they are recorded.
-
-    Raises:
-        ResultError: one of the cells is not recorded.
+        column, tier: as in :func:`in_column`.
 
     Example:
         >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
@@ -166,7 +154,7 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
 
 
 def _said(finding: Finding, margin: float = 0.0) -> str:
-    """Return where the first side lies, or the verdict if it was asked by how much, or if no run decides it."""
+    """Return where the first side lies; the verdict, if it was asked by how much, or if no run decides it."""
     return finding.verdict if margin or finding.contrast is None else finding.contrast.side
 
 
@@ -190,16 +178,12 @@ def differences(
         first: the method whose leads are wanted, such as ``fedadt``.
         others: the methods that it is compared with.
         places: name of a setting -> the names of its cells without their last part, which is the method.
-        column: as in :func:`in_column`.
-        tier: where they are recorded.
+        column, tier: as in :func:`in_column`.
 
     Returns:
         One row per setting and other method: place (the setting's name), other, mean, low and high (in points, paired
         by seed, with the same interval as for claims), seeds, verdict (above, below, equivalent or open).
         :func:`.plot_differences` draws this table.
-
-    Raises:
-        ResultError: one of the cells is not recorded.
 
     Example:
         >>> found = differences("fedadt", ["fedbuff"], {"MNIST": "fedadt/table1/mnist-dir0.1"})
@@ -226,16 +210,12 @@ def leads(
         over: the axis that is cut into windows, up to the end of the second cell's longest run: ``version``, ``time``
             or ``updates``.
         windows: number of windows, which are equally long.
-        column: as in :func:`in_column`.
-        tier: where they are recorded.
+        column, tier: as in :func:`in_column`.
 
     Returns:
         One row per window: until (its end), first and second (mean accuracies over its tests and seeds, percent), mean,
         low and high (of the lead, in points; paired by seed, with the same interval as for claims), seeds. A seed
         without a test in the window is left out of that window.
-
-    Raises:
-        ResultError: one of the cells is not recorded.
 
     Example:
         >>> found = leads(*(f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff")))

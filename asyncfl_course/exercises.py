@@ -44,11 +44,11 @@ class Exercise:
 
     Attributes:
         id: the lesson's number, a dot, and the exercise's number in it, such as ``07.1``.
-        title: a few words.
+        title: a few words, for the reader.
         checker: raises ``Wrong`` for an answer that is wrong, and ``NotImplementedError`` for one that is not
             finished; the text that it returns is shown to a reader whose answer is right.
-        mistakes: known mistakes. If a wrong result on an input equals that of a function in the table, the reader is
-            shown that function's message, and otherwise the checker's own hint.
+        mistakes: known mistakes. A reader whose wrong result equals that of a function in the table is shown that
+            function's hint, and otherwise the checker's own.
     """
 
     id: str
@@ -90,14 +90,9 @@ class Checked:
 
 
 class Attempt(NamedTuple):
-    """One checked answer.
+    """One checked answer to the exercise ``id``, with state and guess as in :class:`Checked`.
 
-    Attributes:
-        id: the exercise's id.
-        answer: the reader's answer.
-        state: the result, as in :class:`Checked`.
-        at: when it was checked, in seconds of a monotonic clock.
-        guess: False for an answer of the wrong form.
+    ``at`` is when it was checked, in seconds of a monotonic clock.
     """
 
     id: str
@@ -117,12 +112,11 @@ _EXERCISES: dict[str, Exercise] = {}
 
 
 def exercise(id: str, title: str, mistakes: Mistakes | None = None) -> Callable[[Checker], Checker]:
-    """Register a function as the checker of an exercise (decorator).
+    """Register a function as the checker of an :class:`Exercise` (decorator).
 
     Args:
-        id: such as ``07.1``.
-        title: a few words, for the reader.
-        mistakes: known mistakes, as functions of the inputs that ``expect_close`` is told.
+        id, title: of the exercise.
+        mistakes: functions of the inputs that ``expect_close`` is told.
     """
 
     def register(checker: Checker) -> Checker:
@@ -147,12 +141,10 @@ def asks_for(
     """Register an exercise that asks for a function.
 
     Args:
-        id: such as ``07.1``.
-        title: a few words, for the reader.
+        id, title, mistakes: of the :class:`Exercise`.
         wanted: a function that is right.
         cases: inputs on which answers are compared with it, each with a hint for a reader whose result differs.
         right: what a reader is told whose function is right.
-        mistakes: known mistakes.
         near: tolerances, as in :func:`~asyncfl_course.expectations.expect_close`.
     """
 
@@ -180,10 +172,9 @@ def check(id: str, answer: Any) -> Checked:
         answer: what the exercise asks for: a function, a number, a configuration.
 
     Returns:
-        Right; wrong, with an input that shows it; or open, if the answer still raises ``NotImplementedError`` or is
-        ``...``. If the answer raises another error, it is wrong, and the message names the error. Unless the exercise
-        asks for a function, the right answer is not given away before a second wrong one. In a learner's folder the
-        result is kept, see :func:`asyncfl_course.progress.progress`.
+        Right; wrong, with an input that shows it, or with the error that the answer raised; or open, if the answer
+        still raises ``NotImplementedError`` or is ``...``. Unless the exercise asks for a function, the right answer is
+        not given away before a second wrong one. In a learner's folder the result is kept.
 
     Raises:
         AsyncFLError: there is no such exercise.
@@ -205,7 +196,6 @@ def attempts() -> list[Attempt]:
 
 
 def _missed_before(id: str, answer: Any) -> bool:
-    """Return whether this process has already checked a different wrong guess at this exercise."""
     guesses = (one for one in _ATTEMPTS if one.id == id and one.state == "wrong" and one.guess)
     return any(repr(one.answer) != repr(answer) for one in guesses)
 

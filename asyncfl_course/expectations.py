@@ -15,14 +15,9 @@ LONGEST = 90
 
 
 class Found(NamedTuple):
-    """A wrong result of a reader's function.
+    """A wrong result of a reader's function for some inputs, and a sentence that says so.
 
-    Attributes:
-        says: a sentence with the input, the result and the expected result.
-        inputs: the function's arguments.
-        given: the function's result.
-        wanted: the right result.
-        near: the tolerances with which the two were compared.
+    ``near`` holds the tolerances with which ``given`` and ``wanted`` were compared.
     """
 
     says: str
@@ -83,20 +78,14 @@ def _short(value: Any) -> Any:
 
 
 def several(answer: Any, count: int, asked: str) -> list[Any]:
-    """Return the members of a sequence or array if it has the expected length; otherwise raise :class:`Wrong`.
-
-    Args:
-        answer: the reader's.
-        count: the expected number of members.
-        asked: the message if the answer is something else.
-    """
+    """Return the members of a sequence or array if it has ``count``; otherwise raise :class:`Malformed`, ``asked``."""
     members = plain(answer)
     in_form(isinstance(members, tuple | list) and len(members) == count, asked)
     return [plain(one) for one in members]
 
 
 def number(answer: Any, asked: str) -> float:
-    """Return a finite number, or an array's only element, as a Python number; otherwise raise :class:`Wrong`."""
+    """Return a finite number, or an array's only element, as a Python number; otherwise raise :class:`Malformed`."""
     value = _single(answer)
     in_form(isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value), asked)
     return int(value) if value == value // 1 else float(value)
@@ -118,7 +107,7 @@ def numbers(answer: Any, count: int, asked: str) -> list[float]:
 
 
 def word(answer: Any, allowed: Iterable[str], asked: str) -> str:
-    """Return the allowed word that the answer gives, ignoring case and extra spaces; otherwise raise :class:`Wrong`."""
+    """Return the allowed word in the answer, ignoring case and extra spaces; otherwise raise :class:`Malformed`."""
     said = _text(answer)
     in_form(said in (known := {one.lower(): one for one in allowed}), asked)
     return known[said]
@@ -130,7 +119,7 @@ def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list
 
 
 def letters(answer: Any, allowed: str, asked: str) -> set[str]:
-    """Return the set of letters in a text, a sequence or a set; otherwise raise :class:`Wrong`."""
+    """Return the set of letters in a text, a sequence or a set; otherwise raise :class:`Malformed`."""
     given = plain(answer)
     in_form(isinstance(given, set | frozenset | list | tuple | str), asked)
     found = {str(one).strip().upper() for one in given} - {"", ","}

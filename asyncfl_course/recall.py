@@ -18,14 +18,7 @@ BACK = 2
 
 @dataclass(frozen=True)
 class Item:
-    """One recall question.
-
-    Attributes:
-        asks: the question.
-        options: three answers, in the order in which they are shown.
-        right: the letter of the right one.
-        because: the explanation that is shown afterwards.
-    """
+    """A question, three answers as they are shown, the letter of the right one, and what is explained afterwards."""
 
     asks: str
     options: tuple[str, str, str]

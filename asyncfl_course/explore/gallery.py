@@ -99,9 +99,6 @@ def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -
         version: the server's version.
         rows: largest number of images per class.
 
-    Returns:
-        The figure; its axes show the images and the shares over versions.
-
     Raises:
         ConfigError: if there is no snapshot up to that version.
     """

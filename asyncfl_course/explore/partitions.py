@@ -37,9 +37,6 @@ def partition_figure(
         seed: the run's seed.
         settings: the law's own settings, such as ``alpha`` or ``bias``.
 
-    Returns:
-        The figure; its axes show the clients' sizes as bars, the label map (class × client), and its colour bar.
-
     Raises:
         ConfigError: if there is no such law or setting, or the samples cannot be split in this way.
     """
@@ -80,9 +77,6 @@ def explore_partitions(task: Task) -> Explorer:
     """Return :func:`partition_figure` with controls for law, α or bias, clients and seed.
 
     A control that the chosen law does not use is greyed out. Partitions by owner are offered where the task has owners.
-
-    Args:
-        task: the task whose training samples are dealt out.
     """
     laws = [name for name in PARTITIONS if task.owners is not None or not PARTITIONS.get(name).needs_owners]
     law = widgets.Dropdown(options=laws, value="dirichlet_class", description="law")

@@ -68,11 +68,8 @@ class Case:
         """Return a cell's recorded runs by seed, as :func:`.records.runs_of` does.
 
         Args:
-            cell: its short name.
+            cell: its name.
             column: ``tuned`` or ``rate 1``; the second case's cells are the same in both.
-
-        Raises:
-            ConfigError: the case has no cell of this name.
         """
         return runs_of(self._full(cell, column))
 
@@ -103,14 +100,7 @@ class Case:
 
 
 def case(name: str) -> Case:
-    """Return the case with this name.
-
-    Args:
-        name: ``lead``, ``deaf``, ``weight`` or ``targets``.
-
-    Raises:
-        AsyncFLError: there is no such case.
-    """
+    """Return the case with this name, or raise an error."""
     if name not in CASES:
         raise AsyncFLError(unknown_name("case", name, CASES))
     return CASES[name]()

@@ -48,11 +48,7 @@ class Verdict:
 
 
 def run(plan: Plan, sealed: Sealed) -> Verdict:
-    """Run a sealed plan on the recorded runs; the plan must be unchanged.
-
-    Args:
-        plan: as it stands now.
-        sealed: its seal.
+    """Run a sealed plan on the recorded runs.
 
     Returns:
         ``not run`` if fewer seeds are recorded than the plan asks for; ``no verdict`` if the control fails a proof that
@@ -82,11 +78,7 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
 
 
 def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
-    """Return the verdict on a plan's question, judged by the plan's own margin.
-
-    A plan chooses its own margin. If the whole interval lies above this margin, the claim holds, however small the
-    difference is.
-    """
+    """Return the verdict on a plan's question: by its own margin, so a sure difference holds, however small it is."""
     level = plan.asks.predicate == "level"
     bound = plan.asks.margin if level else 100 * EQUAL_POINTS
     equal = equivalence(gap, bound) <= 1 - plan.runs.level
@@ -115,11 +107,7 @@ class Envelope:
 
 
 def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:
-    """Open the envelope for a plan's case; the plan must have been run.
-
-    Args:
-        verdict: that plan's verdict.
-        folder: folder of the envelopes.
+    """Open the envelope for the case of a plan that was run.
 
     Raises:
         AsyncFLError: the plan was not run, or the envelope is not the one to which the case is committed.

@@ -84,22 +84,18 @@ class Exhibit:
         return self.mutation.applied(self.cls)
 
     def healthy(self, **settings: Any) -> Algorithm:
-        """Return the server without the bug, started with the test model.
-
-        Args:
-            settings: ``buffer_size``, ``server_lr`` and the method's options, in place of the exhibit's usual ones.
-        """
+        """Return the server without the bug, started, with these settings in place of the exhibit's usual ones."""
         return started(self.cls(**(settings or self.settings[0])))
 
     def ill(self, **settings: Any) -> Algorithm:
-        """Return the server with the bug, started with the test model."""
+        """Return the server with the bug, started, as :meth:`healthy` does."""
         return started(self.ill_cls(**(settings or self.settings[0])))
 
     def ask(self, drive: Callable[[Algorithm], Mapping[str, Any]], **settings: Any) -> pd.DataFrame:
         """Run an experiment on the healthy server and on the one with the bug; return one row of results for each.
 
         Args:
-            drive: function that gets a server that was just started, and returns its observations by name.
+            drive: gets a server that was just started, and returns its observations by name.
             settings: as for :meth:`healthy`.
         """
         return pd.DataFrame([drive(self.healthy(**settings)), drive(self.ill(**settings))], index=["healthy", "ill"])
@@ -127,15 +123,10 @@ EXHIBITS = {one.letter: one for shelf in SHELVES.values() for one in shelf}
 
 
 def exhibit(letter: str) -> Exhibit:
-    """Return the exhibit with this letter.
-
-    Args:
-        letter: A to L.
+    """Return the exhibit with this letter, A to L.
 
     Raises:
-        AsyncFLError: there is no exhibit with this letter.
-
-    Example:
+        AsyncFLError: there is none.
 
     >>> from asyncfl_course import zoo
     >>> one = zoo.exhibit("A")
