@@ -73,9 +73,9 @@ def moment(result: Result, time: float) -> Moment:
 def moment_figure(result: Result, time: float) -> Figure:
     """Draw a run at one virtual time: every client's job and model version, arrivals, and accuracy.
 
-    A job's colour is that of its update's staleness on arrival, as in :func:`~asyncfl_lite.plots.plot_gantt`, or grey if
-    its update does not arrive within the run. Updates that arrive at exactly this time are marked with their staleness:
-    the stalest with a star, the others with a dot.
+    A job's colour is that of its update's staleness on arrival, as in :func:`~asyncfl_lite.plots.plot_gantt`, or grey
+    if its update does not arrive within the run. Updates that arrive at exactly this time are marked with their
+    staleness: the stalest with a star, the others with a dot.
 
     Args:
         result: the result of a run, preferably a short one with few clients.
