@@ -23,6 +23,7 @@ from pydantic import Field
 
 from asyncfl_course.expectations import call
 from asyncfl_course.records import ERROR_LEVEL, check_rules, interval, read_entry, with_ends
+from asyncfl_course.referee.cases import PART
 from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, failed, in_lines, leaves, unchanged
 from asyncfl_course.referee.rubric import POWER, Grade, Line, chance
 from asyncfl_course.referee.verdict import NO_VERDICT, judged
@@ -44,8 +45,6 @@ SEEN = range(5)
 """Seeds of the search and of the pilot. A plan may use what they showed."""
 UNSEEN = range(1_000, 1_000_000)
 """Seeds from which a seal draws those of its plan."""
-PART = 5
-"""Divisor of the claimed difference: a plan must not pass a difference that is this many times smaller."""
 CHANGES = {
     "off by one": ("<= self.settings.patience", "< self.settings.patience"),
     "never drops": ("in_time = update", "in_time = True or update"),

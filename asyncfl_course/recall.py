@@ -76,9 +76,6 @@ def recall(lesson: str, *letters: str) -> Recall:
         lesson: the number of the lesson that you begin, such as ``08``, which asks about lesson 06.
         letters: ``a``, ``b`` or ``c`` for each question; without any letters, the questions are asked.
 
-    Raises:
-        AsyncFLError: for a lesson without a lesson two before it, and for other letters.
-
     Example:
         >>> from asyncfl_course import lessons
         >>> asked = lessons.recall("08")

@@ -107,8 +107,7 @@ def write_slides(root: Path) -> list[str]:
 def collect(folder: Path) -> str:
     """Return what the students of a class have solved, as a table in text, with the exercises that few have solved.
 
-    Args:
-        folder: with the files that they handed in: ``ada/progress.json``, ``ada_progress.json``, ``ada.json``.
+    The files that they handed in may be called ``ada/progress.json``, ``ada_progress.json`` or ``ada.json``.
     """
     solved: dict[str, set[str]] = {}
     rows, damaged = [], []

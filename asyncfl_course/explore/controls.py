@@ -29,12 +29,7 @@ SHORTEST_INTERVAL = 700
 
 
 class Picture(NamedTuple):
-    """A figure as shown in a notebook.
-
-    Attributes:
-        png: the image, in base64.
-        words: its text alternative.
-    """
+    """A figure as shown in a notebook: an image in base64, and its text alternative."""
 
     png: str
     words: str

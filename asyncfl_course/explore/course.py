@@ -13,15 +13,7 @@ from asyncfl_lite.base.files import settings_in
 
 
 class Lesson(NamedTuple):
-    """One lesson of the course.
-
-    Attributes:
-        name: its notebook's name, without ``.ipynb``.
-        title: a few words.
-        says: what it is about, for the table of contents.
-        reading: minutes to read and run it.
-        exercises: minutes for its exercises.
-    """
+    """A lesson: its notebook's name, a title, what it is about, and minutes to read it and for its exercises."""
 
     name: str
     title: str
@@ -36,13 +28,7 @@ class Lesson(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of the course, with lessons that belong together.
-
-    Attributes:
-        title: one word or two.
-        lessons: in order.
-        in_a_row: whether each lesson needs the one before it.
-    """
+    """A part of the course: lessons that belong together, and whether each one needs the one before it."""
 
     title: str
     lessons: tuple[Lesson, ...]

@@ -128,10 +128,6 @@ def distillation_figure(
 
     Args:
         teacher, student, label, rule, version, options: as in :func:`distillation_terms`.
-
-    Returns:
-        The figure; its axes show the probabilities, the loss over the mixing weight, and the gradient in the student's
-        logits with its two parts. The title gives the numbers.
     """
     terms = distillation_terms(teacher, student, label, rule=rule, version=version, **options)
     use_style()

@@ -81,9 +81,6 @@ def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]
         updates: columns ``staleness`` and ``version``, of a result or of :func:`~asyncfl_course.explore.run_clock`.
         lines: method, or variant such as ``fedasync-hinge``, -> its settings.
 
-    Returns:
-        The figure; its axes show weights, weights in use, staleness, and α̃ by version (empty without FedADT).
-
     Raises:
         ConfigError: if a method or setting does not exist.
     """

@@ -26,14 +26,7 @@ SHADE = colour("fedbuff")
 
 
 def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
-    """Return a curve's mean absolute difference between consecutive tests, over the last few tests.
-
-    Args:
-        accuracy: of each test in turn, in any unit.
-        last: how many tests at the end count.
-
-    Returns:
-        The mean difference in the unit of ``accuracy``.
+    """Return a curve's mean absolute difference between consecutive tests, over the last few tests, in its own unit.
 
     Raises:
         ConfigError: there are fewer than two tests.
@@ -45,14 +38,9 @@ def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
 
 
 def step_summary(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return each run's score, which is the mean of its last tests, and the :func:`swing` of its curve.
+    """Return each run's score, which is the mean of its last five tests, and the :func:`swing` of its curve.
 
-    Args:
-        curves: a table of curves.
-
-    Returns:
-        One row per workload, client rate, server rate and seed: ``score``, the mean of the last five tests, and
-        ``swing``, both in percent.
+    There is one row per workload, client rate, server rate and seed; both are in percent.
     """
     runs = curves.sort_values("version").groupby(["workload", "client_lr", "server_lr", "seed"])["accuracy"]
     both = {"score": runs.apply(lambda tests: 100 * tests.iloc[-LAST_SCORES:].mean())}
@@ -146,7 +134,7 @@ def explore_server_step(curves: pd.DataFrame, levels: Mapping[str, Mapping[str, 
 
     Args:
         curves: a table of curves.
-        levels: workload -> names of other methods -> their accuracy there as a fraction.
+        levels: workload -> other methods -> their accuracy there as a fraction.
     """
     levels = levels or {}
     workloads, rates = list(curves["workload"].unique()), sorted(curves["server_lr"].unique())

@@ -161,10 +161,6 @@ def staleness_figure(
     Returns:
         The figure; its axes show the histogram of staleness on arrival, by category of client if the law has
         categories, and the running mean with and without the ages of the jobs still in flight.
-
-    Raises:
-        ConfigError: if there is no such law, setting or policy.
-        SimulationError: if there are fewer clients than ``concurrency``, or no update arrives.
     """
     shape = {"clients": clients, "concurrency": concurrency, "buffer_size": buffer_size, "scheduling": scheduling}
     planned = run_clock(law, **shape, **more)

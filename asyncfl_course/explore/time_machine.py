@@ -80,10 +80,6 @@ def moment_figure(result: Result, time: float) -> Figure:
     Args:
         result: the result of a run, preferably a short one with few clients.
         time: virtual time, in the delay law's unit.
-
-    Returns:
-        The figure; its axes show the jobs up to now, the number of versions by which each client in flight is behind,
-        the accuracy, and the colours of staleness.
     """
     now = moment(result, time)
     end, many = result.summary["virtual_time"], len(result.clients)

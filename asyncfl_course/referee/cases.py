@@ -17,7 +17,7 @@ from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 PILOT = 5
 """Number of seeds, from 0 on, for which a referee may see the differences' deviation, and nothing else."""
 PART = 5
-"""Divisor of a claimed lead: a lead that is this many times smaller counts as a different claim."""
+"""Divisor of a claimed lead: a plan must not pass a lead that is this many times smaller, which is another claim."""
 
 
 @dataclass(frozen=True)

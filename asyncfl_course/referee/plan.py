@@ -77,12 +77,7 @@ class Plan(Settings):
 
 @dataclass(frozen=True)
 class Sealed:
-    """A plan's content at the moment of sealing, with its SHA-256 digest.
-
-    Attributes:
-        text: the plan in canonical form: JSON, keys sorted.
-        digest: the text's SHA-256, 64 hexadecimal digits.
-    """
+    """A plan's text at the moment of sealing, as JSON with sorted keys, with its SHA-256 in hexadecimal digits."""
 
     text: str
     digest: str
@@ -140,10 +135,7 @@ SMALLEST = 1e-6
 class Proof(NamedTuple):
     """A property that a plan may require of its control's runs.
 
-    Attributes:
-        says: the property in words.
-        shown: function of the treated cell's runs and of the control's, which says for each seed whether they have
-            the property.
+    ``shown`` gets the treated cell's runs and the control's, and says for each seed whether they have it.
     """
 
     says: str
@@ -173,12 +165,7 @@ PROOFS: dict[str, Proof] = {
 
 
 def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -> dict[str, int]:
-    """Return the proofs that the runs fail, each with its number of failing seeds.
-
-    Args:
-        names: names from :data:`PROOFS`.
-        treated: the treated cell's runs by seed, see :func:`.records.runs_of`.
-        control: the control's runs; seeds that only one of the two cells has do not count.
+    """Return the proofs that the runs fail, each with its number of failing seeds among those that both cells have.
 
     Raises:
         ConfigError: there is no such proof.

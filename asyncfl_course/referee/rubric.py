@@ -23,13 +23,7 @@ STEPS = 2000
 
 
 class Line(NamedTuple):
-    """One line of a grade, for one criterion.
-
-    Attributes:
-        name: the criterion.
-        won: whether the plan earned the point.
-        says: the reason, with the numbers that decide.
-    """
+    """One criterion of a grade, whether the plan earned the point, and why, with the numbers that decide."""
 
     name: str
     won: bool

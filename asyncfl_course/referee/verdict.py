@@ -89,12 +89,9 @@ def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class Envelope:
-    """The content of an opened envelope.
+    """The truth behind a claim, from an opened envelope, and its SHA-256, as stated by the case.
 
-    Attributes:
-        digest: SHA-256 of the file, as stated by the case.
-        says: the truth behind the claim.
-        verdicts: subject of a plan in the envelope -> that plan's verdict on the records, computed now.
+    ``verdicts`` maps the subject of each plan in it to that plan's verdict on the records, computed now.
     """
 
     digest: str

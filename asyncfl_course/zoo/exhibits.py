@@ -143,10 +143,6 @@ def exhibit(letter: str) -> Exhibit:
 def grade(letter: str, invariant: Invariant) -> str:
     """Grade an invariant, which must hold for an exhibit's healthy server and fail for the one with the bug.
 
-    Args:
-        letter: A to L.
-        invariant: see :data:`Invariant`.
-
     Raises:
         Wrong: the invariant is false for the healthy server (a false alarm) or true for the ill one (blind); the
             message gives the settings.
