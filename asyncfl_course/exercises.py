@@ -2,7 +2,7 @@
 
 A checker takes the answer (a function, a number, a configuration), and raises
 :class:`~asyncfl_course.expectations.Wrong` if the answer is wrong.
-Exercises are in :mod:`asyncfl_course.checkers`, which has one module per lesson. Most ask for a function::
+Exercises are in :mod:`asyncfl_course.checkers`, one module per part of the course. Most ask for a function::
 
     asks_for(
         "03.3", "Where FedBuff rests", lambda k, fast, slow: (k * fast - slow) / (k * fast + slow),

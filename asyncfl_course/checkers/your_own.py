@@ -1,4 +1,4 @@
-"""Checkers for lesson 19: a method that enters the league, three invariants, the number of seeds, and a report."""
+"""Exercises of the course's last part, "Your own": lesson 19."""
 
 from __future__ import annotations
 
