@@ -55,15 +55,6 @@ def mnist(images: bytes | None = None, labels: bytes | None = None) -> Files:
     return write
 
 
-def leaf(**changed: object) -> Files:
-    """LEAF's JSON of one writer with two images; ``x``, ``y`` and others replaced."""
-    own = {"x": [[0.5] * 784] * 2, "y": [1, 2], **{key: changed[key] for key in ("x", "y") if key in changed}}
-    content = {"users": ["w"], "num_samples": [2], "user_data": {"w": own}}
-    content |= {key: value for key, value in changed.items() if key in content}
-    text = json.dumps(content)
-    return files(femnist__train__a_dot_json=text, femnist__test__a_dot_json=text)
-
-
 def npz(**changed: object) -> Files:
     """CIFAR-10 (JPEG q75)'s file, with no image in it that is one; parts replaced."""
     whole = {"jpeg_header": np.zeros(4, np.uint8), "class_names": np.array(["a", "b"])}
@@ -122,14 +113,8 @@ DATA: list[tuple[str, str | Callable[[Path], list[str]], Files, tuple[str, ...]]
     ("cifar10-jpeg-pickled-labels", "cifar10_jpeg75", npz(train_labels=np.array([Bomb(), 1], dtype=object)), ("cifar10-jpeg75.npz could not be read (", "allow_pickle=False")),
     ("cifar10-jpeg-label-too-large", "cifar10_jpeg75", npz(train_labels=np.array([0, 7], np.uint8)), ("cifar10-jpeg75.npz: labels must be 0 to 1, got 7",)),
     ("cifar10-jpeg-no-images", "cifar10_jpeg75", npz(), ("cifar10-jpeg75.npz could not be read (cannot identify image file",)),
-    ("femnist-missing", "femnist", no_writer, ("folder: looked in", "for femnist/ or FEMNIST/", "preprocess.sh")),
-    ("femnist-neither", "femnist", files(femnist__readme="x"), ("has neither train/*.json nor *.parquet",)),
-    ("femnist-cut-off", "femnist", files(femnist__train__a_dot_json='{"users": ["w'), ("femnist: ", "a.json is not a file of LEAF's (JSONDecodeError",)),
-    ("femnist-no-users", "femnist", leaf(users=[], num_samples=[]), ("femnist: ", "must have samples in LEAF's *.json, has none")),
-    ("femnist-label-too-large", "femnist", leaf(y=[1, 62]), ("femnist: ", "a.json: w: labels must be 0 to 61, got 62")),
-    ("femnist-pixels-too-few", "femnist", leaf(x=[[0.5] * 700]), ("a.json is not a file of LEAF's (ValueError",)),
-    ("femnist-pixels-nan", "femnist", leaf(x=[[float("nan")] * 784] * 2), ("a.json: pixels of w must be 0 to 1, or 0 to 255",)),
-    ("femnist-other-count", "femnist", leaf(num_samples=[3]), ("holds other numbers of samples than its num_samples says",)),
+    ("femnist-missing", "femnist", no_writer, ("folder: looked in", "for femnist/ or FEMNIST/", "flwrlabs/femnist")),
+    ("femnist-neither", "femnist", files(femnist__readme="x"), ("femnist has no *.parquet; put the parquet files",)),
     ("femnist-no-parquet", "femnist", files(femnist__a_dot_parquet=b"PAR1"), ("femnist: the parquet copy could not be read (",)),
     ("mrpc-missing", "mrpc", no_writer, ("folder: looked in", "for MRPC/ or mrpc/", "msr_paraphrase_train.txt")),
     ("mrpc-columns", "mrpc", files(MRPC__msr_paraphrase_train_dot_txt=PAIRS + "1\t2\n"), ("msr_paraphrase_train.txt: line 2 is not a pair of 5 columns",)),

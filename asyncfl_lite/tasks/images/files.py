@@ -3,18 +3,11 @@
 Nothing is downloaded unless ``download`` is True. The server's unlabelled sets are FedEcho's (§5.1) where they
 need no further files, or where the paper uses the data set; each is named by a setting, so that the same settings
 mean the same images everywhere.
-
-Two copies of FEMNIST (Caldas et al., "LEAF", arXiv 1812.01097) can be read. LEAF's own preparation, run with
-``-t sample``, writes ``train/*.json`` and ``test/*.json``. Each file has ``users``, ``num_samples`` and ``user_data``,
-in which each user has ``x`` (lists of 784 numbers from 0 to 1) and ``y``. The other is the parquet copy that
-``datasets`` reads (flwrlabs/femnist), which FedRevive's authors use. It has no test part, so a fixed share of all
-samples is held out (0.15, as FedRevive's authors do).
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 import string
 from abc import abstractmethod
 from collections.abc import Callable
@@ -34,8 +27,6 @@ from asyncfl_lite.base.files import (
     at_home,
     data_folder,
     data_root,
-    reading,
-    text_of,
 )
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.arrays import check_labels
@@ -80,25 +71,20 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
             if packed is not None:
                 return *packed, _names(reader)
         data = reader(place.parent, download=download, **part)
-        images, labels = _channels_first(torch.as_tensor(data.data)), _labels(data)
+        images = torch.as_tensor(data.data)
+        if images.dim() == 3:  # MNIST's grey
+            images = images[:, None]
+        elif images.shape[-1] == 3:  # CIFAR's colours are last
+            images = images.permute(0, 3, 1, 2)
+        labels = torch.as_tensor(np.asarray(data.labels if name == "stl10" else data.targets)).long()
     except DAMAGE_IN_TORCH as error:
         raise DataError(f"{name}: {place} could not be read ({reason(error)}); {how}") from None
     check_labels(f"{name}: {place}", labels.numpy(), len(images), len(data.classes))
-    return images, labels, _names(data)
+    return images.contiguous(), labels, _names(data)
 
 
 def _names(data: Any) -> tuple[str, ...]:
     return tuple(name.split(" - ")[0] for name in data.classes)
-
-
-def _channels_first(images: Tensor) -> Tensor:
-    if images.dim() == 3:
-        return images[:, None]
-    return images.permute(0, 3, 1, 2).contiguous() if images.shape[-1] == 3 else images.contiguous()
-
-
-def _labels(data: Any) -> Tensor:
-    return torch.as_tensor(np.asarray(data.labels if hasattr(data, "labels") else data.targets)).long()
 
 
 def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
@@ -326,58 +312,37 @@ class STL10(TorchvisionImages):
 
 
 NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
-"""Class names in LEAF's order, which the parquet copy keeps."""
+"""FEMNIST's class names, in the order of LEAF (Caldas et al., arXiv 1812.01097)."""
 REPOSITORY = "flwrlabs/femnist"
 TEST_SHARE = 0.15
-"""Fraction of samples held out for testing, if the copy has no test part of its own."""
-Written = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Samples: ``(n, 784)`` bytes, ``(n,)`` int64 labels, ``(n,)`` names of their writers."""
+"""Fraction of FEMNIST's samples held out for testing, as FedRevive's authors do; the copy has no test part."""
 
 
-def read_leaf(folder: Path) -> Written:
-    """Read all samples in LEAF's JSON files in ``folder``, in the order of the file names."""
-    files = sorted(folder.glob("*.json"))
-    if not files:
-        raise DataError(f"femnist: looked in {folder} for LEAF's *.json, found none")
-    images, labels, writers = [], [], []
-    for path in files:
-        with reading(f"femnist: {path}", "a file of LEAF's"):
-            content = json.loads(text_of(path))
-            for user, count in zip(content["users"], content["num_samples"], strict=True):
-                own = content["user_data"][user]
-                pixels = np.asarray(own["x"], dtype=np.float64).reshape(-1, 784)
-                scale = 255 if pixels.max(initial=0) <= 1 else 1  # older copies have whole numbers up to 255
-                if not 0 <= pixels.min(initial=0) <= pixels.max(initial=0) <= 255:  # NaN fails this, too
-                    raise DataError(f"femnist: {path}: pixels of {user} must be 0 to 1, or 0 to 255")
-                images.append(np.rint(pixels * scale).astype(np.uint8))
-                labels.append(np.asarray(own["y"], dtype=np.int64))
-                if len(pixels) != count:
-                    raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
-                if count:
-                    check_labels(f"femnist: {path}: {user}", labels[-1], count, len(NAMES))
-                writers.append(np.full(count, user))
-    if not sum(map(len, images)):
-        raise DataError(f"femnist: {folder} must have samples in LEAF's *.json, has none")
-    return np.concatenate(images), np.concatenate(labels), np.concatenate(writers)
-
-
-def read_parquet(files: list[str], writers: int | None, *, download: bool = False) -> Written:
-    """Read the samples of the chosen writers from the parquet copy, in its order.
+def read_parquet(files: list[str], writers: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Read FEMNIST's samples of the first ``writers`` writers of a fixed shuffle, in the copy's order.
 
     Args:
-        files: the parquet files; if there are none and ``download`` is True, ``datasets`` downloads the copy.
+        files: the parquet files; if there are none, ``datasets`` downloads the copy.
+        writers: number of writers; None for all.
+
+    Returns:
+        ``(n, 1, 28, 28)`` bytes, ``(n,)`` int64 labels, and the ``(n,)`` names of the writers.
     """
     with needs("text", "femnist: its parquet copy"):
         import datasets
     level = datasets.logging.get_verbosity()
     try:
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # the error below says what went wrong
-        kind, data = ("parquet", files) if files or not download else (REPOSITORY, None)
+        kind, data = ("parquet", files) if files else (REPOSITORY, None)
         table = datasets.load_dataset(kind, data_files=data, split="train")
         names = np.asarray(table["writer_id"])
-        places = np.flatnonzero(chosen(names, names, writers))
+        everyone = np.unique(names)
+        if writers is not None and writers > len(everyone):
+            raise DataError(f"writers: must be at most the {len(everyone)} that there are, got {writers}")
+        chosen = everyone[np.random.default_rng(0).permutation(len(everyone))[:writers]]
+        places = np.flatnonzero(np.isin(names, chosen))
         some = table.select(places).cast_column("image", datasets.Image(mode="L"))
-        images = np.stack([np.asarray(image).reshape(784) for image in some["image"]])
+        images = np.stack([np.asarray(image).reshape(1, 28, 28) for image in some["image"]])
         labels = np.asarray(some["character"], dtype=np.int64)
         check_labels("femnist: the parquet copy", labels, len(images), len(NAMES))
         return images, labels, names[places]
@@ -390,29 +355,16 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
         datasets.logging.set_verbosity(level)
 
 
-def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndarray:
-    """Return a mask of the ``names`` that belong to the first ``writers`` writers of a fixed shuffle.
-
-    Args:
-        names: ``(n,)`` writers' names.
-        among: all writers' names, any number of times each.
-    """
-    everyone = np.unique(among)
-    if writers is not None and writers > len(everyone):
-        raise DataError(f"writers: must be at most the {len(everyone)} that there are, got {writers}")
-    return np.isin(names, everyone[np.random.default_rng(0).permutation(len(everyone))[:writers]])
-
-
 @TASKS.register("femnist")
 class FEMNIST(ImageFiles):
     """FEMNIST: handwritten digits and letters, with their writers (28×28 grey, 62 classes).
 
-    They are read from LEAF's files or from a parquet copy.
+    They are read from the parquet copy that FedRevive's authors use (flwrlabs/femnist).
     """
 
     title: ClassVar[str] = "FEMNIST"
     places = ("femnist", "FEMNIST")
-    how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
+    how = f"put the parquet files of {REPOSITORY} (Hugging Face hub) there, or set download to true"
     about: ClassVar[dict[str, Any]] = {
         "source": "FEMNIST of LEAF (Caldas et al., 2018), of NIST's special database 19",
         "licence": "BSD 2-Clause (LEAF)",
@@ -425,42 +377,16 @@ class FEMNIST(ImageFiles):
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Read training and test images of the chosen writers, and the writer of each training sample."""
-        train, test = self._parts()
-        train = _part(train, balanced(train[1], self.samples, "samples"))
-        test = _part(test, balanced(test[1], self.test_samples, "test_samples"))
-        _, owners = np.unique(train[2], return_inverse=True)
-        light = train[0].mean() > 127  # LEAF's ink is dark on white paper; here it is light, as in MNIST
-        pixels = (255 - part[0] if light else part[0] for part in (train, test))
-        images = [torch.from_numpy(one.reshape(-1, 1, 28, 28)) for one in pixels]
-        labels = [torch.from_numpy(part[1]) for part in (train, test)]
-        return (images[0], labels[0]), (images[1], labels[1]), {"owners": owners}
-
-    def _parts(self) -> tuple[Written, Written]:
-        if self.is_fetched:
-            return self._held_out(read_parquet([], self.writers, download=True))
-        place = self.home()
-        for folder in (place, place / "data"):
-            if (folder / "train").is_dir():
-                return self._leaf(folder)
-        files = sorted(str(path) for path in place.rglob("*.parquet"))
-        if files or self.download:
-            return self._held_out(read_parquet(files, self.writers, download=self.download))
-        raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {self.how}")
-
-    def _leaf(self, folder: Path) -> tuple[Written, Written]:
-        """Read LEAF's training and test sets of the chosen writers; keep the whole test set if none of them is in it.
-
-        That is the case after a split with ``-t user``.
-        """
-        train, test = read_leaf(folder / "train"), read_leaf(folder / "test")
-        mine, tested = (chosen(part[2], train[2], self.writers) for part in (train, test))
-        return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))
-
-    def _held_out(self, written: Written) -> tuple[Written, Written]:
-        count = max(1, round(TEST_SHARE * len(written[1])))
-        test = np.isin(np.arange(len(written[1])), np.random.default_rng(0).permutation(len(written[1]))[:count])
-        return _part(written, ~test), _part(written, test)
-
-
-def _part(written: Written, which: np.ndarray) -> Written:
-    return tuple(one[which] for one in written)
+        files = [] if self.is_fetched else sorted(map(str, self.home().rglob("*.parquet")))
+        if not files and not self.download:
+            raise DataError(f"femnist: {self.home()} has no *.parquet; {self.how}")
+        images, labels, names = read_parquet(files, self.writers)
+        tested = np.zeros(len(labels), dtype=bool)
+        tested[np.random.default_rng(0).permutation(len(labels))[: max(1, round(TEST_SHARE * len(labels)))]] = True
+        train, test = np.flatnonzero(~tested), np.flatnonzero(tested)
+        train = train[balanced(labels[train], self.samples, "samples")]
+        test = test[balanced(labels[test], self.test_samples, "test_samples")]
+        if images[train].mean() > 127:  # dark ink on white paper; here it is light, as in MNIST
+            images = 255 - images
+        parts = [(torch.from_numpy(images[part]), torch.from_numpy(labels[part])) for part in (train, test)]
+        return parts[0], parts[1], {"owners": np.unique(names[train], return_inverse=True)[1]}

@@ -195,16 +195,11 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
             picture = Image.open(path).convert("RGB" if channels == 3 else "L")
         except (UnidentifiedImageError, OSError) as error:
             raise DataError(f"generated: {path} cannot be read as an image: {error}") from None
-        pixels = torch.from_numpy(np.array(picture)).reshape(*picture.size[::-1], channels).permute(2, 0, 1)
-        images.append(_middle_square(pixels)[None])
-    return torch.cat([fit(image, side, channels) for image in images])
-
-
-def _middle_square(image: Tensor) -> Tensor:
-    height, width = image.shape[1:]
-    size = min(height, width)
-    top, left = (height - size) // 2, (width - size) // 2
-    return image[:, top : top + size, left : left + size]
+        size = min(picture.size)
+        left, top = ((length - size) // 2 for length in picture.size)
+        square = np.atleast_3d(np.array(picture.crop((left, top, left + size, top + size))))
+        images.append(fit(torch.from_numpy(square).permute(2, 0, 1)[None], side, channels))
+    return torch.cat(images)
 
 
 def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, UnlabelledSet]:
