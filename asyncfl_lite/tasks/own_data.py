@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,10 +19,9 @@ SEEN = 100
 FACTOR = 10
 """A set is on another scale if almost all its samples are this many times as large, or as small, as the usual ones."""
 LEAST = 16
-"""Smallest number of numbers by which a set's scale is judged; of samples, if columns are judged one by one."""
+"""Smallest number of numbers, and of samples, by which a set's scale is judged, if it has as many."""
 LOOKED_AT = 200_000
-"""About the largest number of numbers that are looked at in all sets together, if :data:`LEAST` samples of each do not
-have more."""
+"""About the largest number of numbers that are looked at in all sets, if :data:`LEAST` samples of each have fewer."""
 ALMOST_ALL = (0.1, 0.9)
 """Quantiles between which most samples lie."""
 
@@ -121,7 +119,7 @@ def fields_of(
     numbers, names = _numbered(training, testing, _names_of(class_names))
     known = list(zip((f"{one.prefix}labels" for one in sets), numbers, strict=True))
     count = _count_classes(known, num_classes, names)
-    _check_scales([(f"{one.prefix}inputs", one.inputs) for one in sets], first.columns)
+    _check_scales([(f"{one.prefix}inputs", one.inputs) for one in sets])
     labels, test_labels = (
         torch.from_numpy(np.concatenate(some)) for some in (numbers[: len(training)], numbers[len(training) :])
     )
@@ -207,7 +205,7 @@ def _server_set(
     _check_like("unlabelled", tensor, "inputs", inputs)
     if vocabulary is not None and tensor.numel() and tensor.max() >= vocabulary:
         raise DataError(f"unlabelled: must be token ids below {vocabulary}, got {int(tensor.max())}")
-    _check_scales([("inputs", inputs), ("unlabelled", tensor)], columns)
+    _check_scales([("inputs", inputs), ("unlabelled", tensor)])
     whole = _joined([tensor], is_private or bool(columns))
 
     def draw(count: int, rng: np.random.Generator) -> Tensor:
@@ -258,7 +256,7 @@ def _numbered(
     elif not given:
         names = tuple(sorted({name for one in named for name in one.labels.classes}))
     if not given:
-        _check_alike(named, names)
+        _check_alike(names)
     return [_by_name(one, names, whose) for one in sets], names
 
 
@@ -279,9 +277,8 @@ def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
     numbers, classes = one.labels.numbers, named[0].labels.classes
     if not len(numbers):
         return one._replace(labels=Labels(numbers, classes, declared=True))
-    if words := [each for each in named if each.labels.are_words]:
-        found = f"words such as {shown(words[0].labels.classes[0])}"
-        raise DataError(f"{words[0].prefix}labels: must be a tensor or an array of numbers like {mine}, got {found}")
+    if not all(each.labels.declared for each in named):
+        raise DataError(f"{mine}: must be words as {other}, or both numbers, got numbers beside {shown(classes[0])}")
     if not 0 <= numbers.min() <= numbers.max() < len(classes):
         raise DataError(
             f"{mine}: must be 0 to {len(classes) - 1}, as {other} have {len(classes)} classes, got {numbers.min()} to "
@@ -293,22 +290,13 @@ def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
     return one._replace(labels=Labels(numbers, classes, declared=True))
 
 
-def _check_alike(named: Sequence[Samples], names: Sequence[str]) -> None:
-    """Refuse names that differ only in case, blanks or how letters are encoded, or are one number (1, 1.0)."""
-    met: dict[object, str] = {}
+def _check_alike(names: Sequence[str]) -> None:
+    """Refuse names that differ only in case or blanks."""
+    met: dict[str, str] = {}
     for name in names:
-        other = met.setdefault(_key(name), name)
-        if other != name:
-            one, two = (next(f"{o.prefix}labels" for o in named if word in o.labels.classes) for word in (name, other))
-            told = f"{shown(name)} and {shown(other)} of {two}"
-            raise DataError(f"{one}: {told} are nearly the same; write them alike, or give both in class_names")
-
-
-def _key(name: str) -> object:
-    try:
-        return float(name)
-    except ValueError:
-        return unicodedata.normalize("NFKC", name).strip().casefold()
+        if (other := met.setdefault(name.strip().casefold(), name)) != name:
+            told = f"{shown(other)} and {shown(name)}"
+            raise DataError(f"labels: {told} are nearly the same; write them alike, or give both in class_names")
 
 
 def _count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, names: tuple[str, ...]) -> int:
@@ -359,66 +347,30 @@ def _warn_of_untrained_classes(labels: Tensor, test_labels: Tensor, names: tuple
         )
 
 
-def _check_scales(sets: Sequence[tuple[str, Tensor]], columns: Sequence[Hashable] = ()) -> None:
+def _check_scales(sets: Sequence[tuple[str, Tensor]]) -> None:
     """Compare the scales of sets of ``(n, …)`` inputs, such as those of each client; token ids are not compared.
 
     A set whose samples almost all are at least :data:`FACTOR` times as large as those of the usual set is refused,
-    and so is one whose samples are that small. If this holds only for one column of several, a warning says so,
-    because clients may differ in one respect. A warning names sets whose inputs are all the same number.
+    and so is one whose samples are that small.
     """
-    real = [(name, inputs) for name, inputs in sets if inputs.is_floating_point() and inputs.numel() >= LEAST]
-    known = [_scale(name, inputs, LOOKED_AT // len(real)) for name, inputs in real]
+    known = [(name, inputs) for name, inputs in sets if inputs.is_floating_point() and inputs.numel() >= LEAST]
     if len(known) < 2:
         return
-    for row, _, usual in _odd([one.samples for one in known])[:1]:
-        one, other = known[row], known[usual]
+    low, high = np.transpose([_sizes(inputs, LOOKED_AT // len(known)) for _, inputs in known])
+    usual = np.argsort(high, kind="stable")[(len(known) - 1) // 2]
+    odd = (low > FACTOR * high[usual]) | ((FACTOR * high < low[usual]) & (high > 0))
+    if odd.any() and low[usual] > 0:
+        (name, inputs), (other, like) = known[odd.argmax()], known[usual]
         raise DataError(
-            f"{one.name}: go from {_span(one.inputs)}, and {other.name} from {_span(other.inputs)}; bring all of them "
-            "to one scale"
+            f"{name}: go from {_span(inputs)}, and {other} from {_span(like)}; bring all of them to one scale"
         )
-    several = [one for one in known if one.columns is not None]
-    if odd := _odd([one.columns for one in several if one.columns is not None]):
-        row, column, usual = odd[0]
-        one, other = several[row], several[usual]
-        which = columns[column] if columns else column
-        spans = f"{_span(one.inputs[:, column])}, and that of {other.name} from {_span(other.inputs[:, column])}"
-        more = f" ({len(odd) - 1} more are like this)" * (len(odd) > 1)
-        warnings.warn(
-            f"{one.name}: column {which!r} goes from {spans}; if the units differ, convert them{more}", stacklevel=5
-        )
-    constant = [one.name for one in known if np.ptp(one.samples) == 0 and torch.equal(*one.inputs.aminmax())]
-    if constant and len(constant) < len(known):
-        told = ", ".join(constant[:3])
-        warnings.warn(f"{told}: all numbers are the same, so nothing can be learned of them", stacklevel=5)
 
 
-class _Scale(NamedTuple):
-    name: str
-    inputs: Tensor
-    samples: np.ndarray
-    """``(2, 1)`` quantiles of the samples' largest absolute values."""
-    columns: np.ndarray | None
-    """``(2, columns)`` quantiles of the absolute values in each column; None for other shapes and few samples."""
-
-
-def _scale(name: str, inputs: Tensor, most: int) -> _Scale:
-    """Return how large a set's inputs are, from about ``most`` numbers of evenly chosen samples."""
+def _sizes(inputs: Tensor, most: int) -> np.ndarray:
+    """Return quantiles of samples' largest absolute values, ``(2,)``, from about ``most`` numbers of even samples."""
     rows = max(LEAST, most // inputs[0].numel())
-    few = inputs[:: max(1, len(inputs) // rows)].flatten(1).abs().float().numpy()
-    samples = np.quantile(few.max(1, keepdims=True), ALMOST_ALL, axis=0)
-    by_column = inputs.dim() == 2 and inputs.shape[1] > 1 and len(few) >= LEAST
-    return _Scale(name, inputs, samples, np.quantile(few, ALMOST_ALL, axis=0) if by_column else None)
-
-
-def _odd(sizes: Sequence[np.ndarray]) -> list[tuple[int, int, int]]:
-    """Return index of set, column and index of the usual set wherever a column of a set is on another scale."""
-    if len(sizes) < 2:
-        return []
-    low, high = np.stack(sizes, axis=1)  # (sets, columns) each
-    usual = np.argsort(high, axis=0, kind="stable")[(len(sizes) - 1) // 2]
-    usual_low, usual_high = (np.take_along_axis(one, usual[None], axis=0) for one in (low, high))
-    odd = (low > FACTOR * usual_high) | ((FACTOR * high < usual_low) & (high > 0))
-    return [(int(row), int(column), int(usual[column])) for row, column in np.argwhere(odd & (usual_low > 0))]
+    few = inputs[:: max(1, len(inputs) // rows)].flatten(1).abs().float()
+    return np.quantile(few.amax(1).numpy(), ALMOST_ALL)
 
 
 def _span(inputs: Tensor) -> str:

@@ -126,26 +126,19 @@ def inputs_of(
     if tensor.is_floating_point() and channels_last:
         raise DataError(f"{name}: images must be (n, channels, height, width), got shape {shape}; write {as_torch}")
     if tensor.is_floating_point() and tensor.numel():
-        by_column = tensor.dim() == 2 and tensor.dtype == torch.float64
-        span = tensor.aminmax(dim=0) if by_column else tensor.aminmax()
-        _check_range(name, *(one.double().reshape(-1).numpy() for one in span))
+        _check_range(name, *(one.double().item() for one in tensor.aminmax()))
     elif tensor.numel() and tensor.min() < 0:
         raise DataError(f"{name}: must be real numbers, or token ids from 0, got {int(tensor.min())}")
     return tensor, ()
 
 
-def _check_range(name: str, low: Any, high: Any) -> None:
-    """Raise an error unless numbers from ``low`` to ``high``, of each column or of all, stay apart as float32."""
-    with np.errstate(over="ignore"):
-        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    if not (np.isfinite(low) & np.isfinite(high)).all():
+def _check_range(name: str, low: float, high: float) -> None:
+    """Raise an error unless float32 holds numbers from ``low`` to ``high``."""
+    if not np.isfinite([low, high]).all():
         raise DataError(f"{name}: must be finite numbers, got NaN or infinity")
-    far = low.min() if -low.min() > high.max() else high.max()
-    if abs(far) > np.finfo(np.float32).max:
+    far = max(low, high, key=abs)
+    if abs(far) > float(np.finfo(np.float32).max):
         raise DataError(f"{name}: must be finite as float32, got {far:.6g}; scale them first")
-    if (same := np.flatnonzero((low < high) & (low.astype(np.float32) == high.astype(np.float32)))).size:
-        span = f"{float(low[same[0]])} to {float(high[same[0]])}"
-        raise DataError(f"{name}: must differ as float32, got {span}, all the same; subtract their mean, or scale them")
 
 
 def check_columns(name: str, found: Sequence[Hashable], wanted: Sequence[Hashable], others: Sequence[Hashable]) -> None:
@@ -182,7 +175,7 @@ def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Te
                 f"pd.get_dummies(table, columns=[{column!r}])"
             )
         if len(numbers):
-            _check_range(f"{name}: column {column!r}", numbers.min(keepdims=True), numbers.max(keepdims=True))
+            _check_range(f"{name}: column {column!r}", float(numbers.min()), float(numbers.max()))
         if not index:
             whole = torch.empty(len(numbers), len(columns))
         whole.numpy()[:, index] = numbers
@@ -279,7 +272,7 @@ def _columns(
     if labels is None:
         labels = next((name for name in USUAL_LABELS if names is None or name in names), None)
     if labels is None or (names is not None and labels not in names):
-        raise DataError(f"{prefix}labels: must name one of the columns {told}, got {labels!r}{_near(labels, known)}")
+        raise DataError(f"{prefix}labels: must name one of the columns {told}, got {labels!r}")
     others = [name for name in known if name != labels]
     if inputs is None and (not others or (len(others) > 1 and not is_table)):
         told = ", ".join(map(str, others))
@@ -292,13 +285,8 @@ def _columns(
         if name == labels:
             raise DataError(f"{prefix}inputs: must not name the column of labels, {name!r}")
         if names is not None and name not in names:
-            found = f"{name!r}{_near(name, known)}"
-            raise DataError(f"{prefix}inputs: must be one or several of the columns {told}, got {found}")
+            raise DataError(f"{prefix}inputs: must be one or several of the columns {told}, got {name!r}")
     return Columns(inputs if is_one else wanted, labels)
-
-
-def _near(given: Hashable, names: Sequence[Hashable]) -> str:
-    return next((f"; write {name!r}" for name in names if name != given and str(name) == str(given)), "")
 
 
 def _items(where: str, data: Any) -> list[Any]:
@@ -319,9 +307,8 @@ def _of_pairs(prefix: str, data: Any, items: list[Any]) -> Samples:
     where = f"{prefix}dataset"
     _check_loader(where, data)
     try:
-        for item in items:
-            if not isinstance(item, tuple | list) or len(item) != 2:
-                raise TypeError(f"got {shown(item)}")
+        if odd := [item for item in items if not isinstance(item, tuple | list) or len(item) != 2]:
+            raise TypeError(f"got {shown(odd[0])}")
         inputs = _stack(f"{prefix}inputs", [value for value, _ in items])
     except DataError:
         raise

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -82,8 +82,10 @@ class Partition(Settings):
         _, kinds = np.unique(_checked_owners(owners, len(labels)) if self.needs_owners else labels, return_inverse=True)
         with no_global_draws(self, f"partition: {type(self).__name__}.assign", "the generator that it is given"):
             parts = self.assign(kinds, num_clients, rng)
-        if is_ours(self) and isinstance(parts, Parts):
-            return parts.sort_each()
+        if is_ours(self):
+            for part in parts:
+                part.sort()
+            return parts
         return self._checked(parts, num_clients, len(labels))
 
     @abstractmethod
@@ -98,27 +100,21 @@ class Partition(Settings):
 
     def _checked(self, parts: object, num_clients: int, num_samples: int) -> list[np.ndarray]:
         whose = f"partition: {type(self).__name__}.assign"
-        found = parts if isinstance(parts, Parts) else list(parts) if isinstance(parts, Iterable) else []
+        found = [np.asarray(part) for part in parts] if isinstance(parts, Iterable) else []
         if len(found) != num_clients:
             raise ConfigError(f"{whose} must give a part for each of {num_clients} clients, got {len(found)}")
-        if not isinstance(found, Parts):
-            found = [np.asarray(part) for part in found]
-            for client, part in enumerate(found):
-                if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
-                    raise ConfigError(
-                        f"{whose} must give each client (n_i,) indices of samples, got {part.dtype} of shape "
-                        f"{part.shape} for {client}{'; write np.flatnonzero(...)' * (part.dtype.kind == 'b')}"
-                    )
-            found = Parts(np.concatenate(found, dtype=np.int64, casting="unsafe"), sizes_of(found))
-        whole = found.whole
-        if whole.size and not 0 <= whole.min() <= whole.max() < num_samples:
-            first = int(((whole < 0) | (whole >= num_samples)).argmax())
-            client = int(np.searchsorted(sizes_of(found).cumsum(), first, side="right"))
-            raise ConfigError(
-                f"{whose} must give indices from 0 to {num_samples - 1}, got {whole[first]} for client {client}"
-            )
-        found.sort_each()
-        times = np.bincount(whole, minlength=num_samples)
+        for client, part in enumerate(found):
+            if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
+                raise ConfigError(
+                    f"{whose} must give each client (n_i,) indices of samples, got {part.dtype} of shape "
+                    f"{part.shape} for {client}{'; write np.flatnonzero(...)' * (part.dtype.kind == 'b')}"
+                )
+            if (odd := part[(part < 0) | (part >= num_samples)]).size:
+                raise ConfigError(
+                    f"{whose} must give indices from 0 to {num_samples - 1}, got {odd[0]} for client {client}"
+                )
+        found = [np.sort(part).astype(np.int64) for part in found]
+        times = np.bincount(np.concatenate(found), minlength=num_samples)
         if times.max() > 1 and not self.shares_samples:
             index = int(times.argmax())
             holders = [client for client, part in enumerate(found) if index in part]
@@ -134,21 +130,9 @@ class Partition(Settings):
 PARTITIONS: Registry[Partition] = Registry("partition")
 
 
-class Parts(list[np.ndarray]):
-    """List of each client's indices, which are views of one ``(n,)`` array that holds them all, in order.
-
-    ``sizes`` (N,) are the numbers of each client's indices.
-    """
-
-    def __init__(self, whole: np.ndarray, sizes: np.ndarray) -> None:
-        super().__init__(whole[start:end] for start, end in pairwise([0, *sizes.cumsum().tolist()]))
-        self.whole = whole
-
-    def sort_each(self) -> Self:
-        """Sort each client's indices in place, and return the list."""
-        for part in self:
-            part.sort()
-        return self
+def cut(whole: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Return each client's indices, as views of the ``(n,)`` array that holds them all, client after client."""
+    return [whole[start:end] for start, end in pairwise([0, *sizes.cumsum().tolist()])]
 
 
 def sizes_of(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -160,7 +144,7 @@ def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
     """Return each client's sorted int64 sample indices, given the ``(n,)`` client of each sample (-1 for none)."""
     order = np.argsort(client_of, kind="stable").astype(np.int64)
     sizes = np.bincount(client_of.astype(np.int64) + 1, minlength=num_clients + 1)
-    return Parts(order[sizes[0] :], sizes[1:])
+    return cut(order[sizes[0] :], sizes[1:])
 
 
 def _checked_owners(owners: object, count: int) -> np.ndarray:
@@ -413,7 +397,7 @@ class DirichletWrap(DirichletPartition):
                 steps[sizes[some].cumsum()[:-1]] += np.diff(firsts[some]) - sizes[some][:-1]
                 steps[0] = firsts[some][0]
                 whole[steps.cumsum()] = dealt
-        return Parts(whole, held.sum(axis=1))
+        return cut(whole, held.sum(axis=1))
 
     def rounded_counts(self, mixes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Round ``samples_per_client`` times ``mixes`` (N, C) to counts whose rows sum to ``samples_per_client``."""

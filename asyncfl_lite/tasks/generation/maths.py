@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from abc import abstractmethod
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 
-from asyncfl_lite.base.errors import ConfigError, DataError, reason
-from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
+from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.files import data_file, data_folder, data_places, reading
 from asyncfl_lite.tasks.generation.base import (
     LanguageTokens,
     Problem,
@@ -143,23 +143,13 @@ MATHINSTRUCT_HOW = (
 
 
 def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
-    """Read the given text fields of every object in a file that holds a JSON list, or one JSON object per line.
-
-    Raises:
-        DataError: when the file is not JSON, or an object lacks one of the fields (the message says which object).
-    """
-    text = text_of(path)
-    try:
-        listed = text.lstrip().startswith("[")
-        rows: list[Any] = json.loads(text) if listed else [json.loads(line) for line in text.splitlines() if line]
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not JSON ({reason(error)})") from None
-    if not rows:
-        raise DataError(f"{path}: must hold at least one object with the texts {', '.join(keys)}, holds none")
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in keys):
-            raise DataError(f"{path}: object {number} must have the texts {', '.join(keys)}")
-    return [tuple(row[key] for key in keys) for row in rows]
+    """Read the given text fields of every object in a file: a JSON list or, in ``.jsonl``, one object per line."""
+    told = f"JSON objects with the texts {', '.join(keys)}"
+    with reading(path, told):
+        table = pd.read_json(path, lines=path.suffix == ".jsonl", dtype=False, convert_dates=False)[list(keys)]
+    if table.empty or not table.map(lambda value: isinstance(value, str)).all(axis=None):
+        raise DataError(f"{path} must hold {told}")
+    return list(table.itertuples(index=False, name=None))
 
 
 def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
@@ -168,14 +158,11 @@ def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
     Raises:
         DataError: when the problems are not available.
     """
-    try:
-        path = data_file(data_folder(folder, "gsm8k", "GSM8K", how=GSM8K_HOW), f"{part}.jsonl", how=GSM8K_HOW)
-    except DataError:
-        if not download:
-            raise
+    if download and not data_places(folder, *MathsSource.places):
         rows = fetched("openai/gsm8k", part, "question", "answer", config="main")
     else:
-        rows = read_rows(path, "question", "answer")
+        place = data_folder(folder, *MathsSource.places, how=GSM8K_HOW)
+        rows = read_rows(data_file(place, f"{part}.jsonl", how=GSM8K_HOW), "question", "answer")
     return [(question, CALCULATOR.sub("", answer)) for question, answer in rows]
 
 
@@ -267,19 +254,14 @@ class MathInstruct(MathsSource):
 
     def read(self) -> tuple[list[Problem], np.ndarray]:
         """Read MathInstruct's problems; a problem's kind is the source from which MathInstruct took it."""
-        keys = ("source", "instruction", "output")
-        try:
-            place = data_folder(self.folder, "MathInstruct", "mathinstruct", how=MATHINSTRUCT_HOW)
-        except DataError:
-            if not self.download:
-                raise
+        keys, names = ("source", "instruction", "output"), ("MathInstruct", "mathinstruct")
+        if self.download and not data_places(self.folder, *names):
             rows = fetched("TIGER-Lab/MathInstruct", "train", *keys)
         else:
-            names = ("MathInstruct.json", "MathInstruct.jsonl", "train.jsonl")
-            rows = read_rows(data_file(place, *names, how=MATHINSTRUCT_HOW), *keys)
-        return [(question, answer) for _, question, answer in rows], np.unique(
-            [source for source, _, _ in rows], return_inverse=True
-        )[1]
+            place = data_folder(self.folder, *names, how=MATHINSTRUCT_HOW)
+            rows = read_rows(data_file(place, "MathInstruct.json", how=MATHINSTRUCT_HOW), *keys)
+        sources, questions, answers = zip(*rows, strict=True)
+        return list(zip(questions, answers, strict=True)), np.unique(sources, return_inverse=True)[1]
 
     def cross(self) -> list[Problem]:
         """Return GSM8K's training problems, for the unlabelled set ``cross``."""
