@@ -57,9 +57,6 @@ def labels_of(name: str, values: Any, classes: Sequence[str] = ()) -> Labels:
         name: name of the labels in messages.
         values: ``(n,)`` labels, in a tensor, an array, a pandas column or a sequence.
         classes: names of the classes 0, 1, … if the data set says them.
-
-    Raises:
-        DataError: for missing labels, real numbers, several labels per sample, and mixtures.
     """
     categories = getattr(getattr(values, "dtype", None), "categories", None)
     if categories is not None and all(isinstance(word, str) for word in categories):
@@ -92,11 +89,7 @@ def labels_of(name: str, values: Any, classes: Sequence[str] = ()) -> Labels:
 
 
 def owners_of(owners: Any, count: int) -> np.ndarray:
-    """Return the owners of ``count`` samples as an ``(n,)`` array of words or of finite numbers.
-
-    Raises:
-        DataError: when there is not one owner for each sample.
-    """
+    """Return the owners of ``count`` samples as an ``(n,)`` array of words or of finite numbers."""
     array = array_of("owners", owners)
     if array.shape != (count,):
         raise DataError(f"owners: one for each of the {count} samples is needed, got shape {array.shape}")
@@ -106,11 +99,7 @@ def owners_of(owners: Any, count: int) -> np.ndarray:
 
 
 def array_of(name: str, values: Any) -> np.ndarray:
-    """Return values as an array: one word or one number per sample, or what else there is.
-
-    Raises:
-        DataError: for missing values, for words beside numbers, and for other objects.
-    """
+    """Return values as an array, of words or of numbers if it has one axis; missing values are an error."""
     _check_dense(name, values)
     try:
         if isinstance(values, Tensor):
@@ -211,10 +200,7 @@ def _tensor_of_array(array: np.ndarray) -> Tensor:
 
 
 def private(values: Any) -> tuple[Any, bool]:
-    """Map a file that the user maps for reading again, such that writes stay in memory; return True if it was done.
-
-    A large file is thus never copied as a whole.
-    """
+    """Map a file that the user maps for reading again, such that writes stay in memory; return True if it was done."""
     if isinstance(values, np.memmap) and values.mode == "r" and isinstance(values.base, mmap) and values.filename:
         order = "C" if values.flags.c_contiguous else "F"
         with suppress(OSError):
@@ -234,7 +220,7 @@ def stacked_pictures(name: str, images: Sequence[Image]) -> Tensor:
     become colours. Levels go up to 255, or to 65,535 with 16 bits.
 
     Raises:
-        DataError: for images whose largest level is not known, and for mixtures of 8 and 16 bits.
+        DataError: for images of neither 8 nor 16 bits, and for mixtures.
         ValueError: for images of several sizes.
     """
     kinds, mode, largest = {depth_of(image) for image in images}, None, 65535
@@ -251,7 +237,7 @@ def stacked_pictures(name: str, images: Sequence[Image]) -> Tensor:
 
 
 def depth_of(image: Image) -> str:
-    """Return the mode that holds all of an image: L, RGB, RGBA, or one of more than 8 bits (I;16, I, F)."""
+    """Return the mode that holds all of an image: L, RGB, RGBA, or one of more than 8 bits."""
     if image.mode in ("1", "L"):
         return "L"
     if image.mode in BITS_16:
@@ -262,11 +248,7 @@ def depth_of(image: Image) -> str:
 
 
 def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:
-    """Check that there is one label per sample, and that each is from 0 to ``classes`` - 1.
-
-    Raises:
-        DataError: if not; the message names the file and says what is allowed.
-    """
+    """Raise a DataError that names the file unless each sample has one label, from 0 to ``classes`` - 1."""
     if len(labels) != samples or not samples:
         raise DataError(f"{path}: must have a label for each sample, at least 1, has {len(labels)} for {samples}")
     low, high = int(labels.min()), int(labels.max())

@@ -14,8 +14,6 @@ from asyncfl_lite.base.errors import DataError, shown
 from asyncfl_lite.tasks.arrays import Labels, listed, owners_of, private
 from asyncfl_lite.tasks.own_tables import Samples, check_columns, inputs_of, samples_of
 
-SEEN = 100
-"""About the largest number of each owner's samples whose scale is looked at."""
 FACTOR = 10
 """A set is on another scale if almost all its samples are this many times as large, or as small, as the usual ones."""
 LEAST = 16
@@ -29,18 +27,11 @@ ALMOST_ALL = (0.1, 0.9)
 def by_client(
     clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], test: Sequence[Any] | None
 ) -> tuple[tuple[str, ...], list[Samples], list[Samples], np.ndarray, np.ndarray | None]:
-    """Check the data of each client, in its name.
-
-    Args:
-        clients: ``(inputs, labels)`` or ``(inputs, labels, test_inputs, test_labels)`` of each client, perhaps by name.
-        test: ``(inputs, labels)`` that belong to no client, or None.
+    """Check the data of each client, in its name; see :meth:`~asyncfl_lite.tasks.task.Task.from_clients`.
 
     Returns:
         The clients' names, the training and the test sets, and the ``(n,)`` and ``(m,)`` int64 index of each training
         and test sample's client. A test sample that belongs to no client has -1; if all are so, the latter is None.
-
-    Raises:
-        DataError: when a client's data do not fit (the message names the client), or there is nothing to test on.
     """
     given = list(clients.items() if isinstance(clients, Mapping) else enumerate(clients))
     if not given:
@@ -96,13 +87,10 @@ def fields_of(
     """Compare all sets of samples, and return the fields of their task; the user's own tensors stay as they are.
 
     Args:
-        training, testing: the sets, which :meth:`~asyncfl_lite.tasks.task.Task.from_clients` has several of.
+        training, testing: the sets, of which clients' data have several.
         set_name: name of the server's unlabelled set.
         unlabelled, owners, num_classes, class_names, vocabulary, augment: as in
             :meth:`~asyncfl_lite.tasks.task.Task.from_tensors`.
-
-    Raises:
-        DataError: when the sets do not fit together; the message names the set and, if possible, says what to write.
     """
     sets = [*training, *testing]
     first = training[0]
@@ -127,7 +115,8 @@ def fields_of(
     inputs, test_inputs = (_joined([one.inputs for one in some], some[0].is_fresh) for some in (training, testing))
     tokens = None if inputs.is_floating_point() else _count_tokens(inputs, test_inputs, vocabulary)
     if owners is not None:
-        owners = _numbered_owners(owners, inputs, compare=len(training) == 1)
+        given = owners_of(owners, len(inputs))
+        owners = np.unique(given, return_inverse=True)[1].astype(np.int64) if given.dtype.kind == "U" else given.copy()
     drawn_from = {} if unlabelled is None else {set_name: _server_set(unlabelled, inputs, first.columns, tokens)}
     return {
         "inputs": inputs,
@@ -144,10 +133,7 @@ def fields_of(
 
 
 def _joined(inputs: Sequence[Tensor], is_fresh: bool) -> Tensor:
-    """Return ``(n, …)`` inputs of several sets in one tensor, float32 or int64, in memory that nobody else holds.
-
-    This is the only copy that is made of them; a single set in memory that ``is_fresh`` needs none.
-    """
+    """Return ``(n, …)`` inputs of several sets as float32 or int64, copied unless one set's memory ``is_fresh``."""
     first = inputs[0]
     kind = torch.float32 if first.is_floating_point() else torch.int64
     if len(inputs) == 1 and is_fresh:
@@ -180,26 +166,10 @@ def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int
     return int(given or highest + 1)
 
 
-def _numbered_owners(owners: Any, inputs: Tensor, compare: bool) -> np.ndarray:
-    """Return the ``(n,)`` owners of samples as numbers, even if they are words; perhaps compare their scales."""
-    given = owners_of(owners, len(inputs))
-    numbers = np.unique(given, return_inverse=True)[1].astype(np.int64) if given.dtype.kind == "U" else given.copy()
-    if not compare or not inputs.is_floating_point():
-        return numbers
-    order = np.argsort(numbers, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
-    some = [rows[:: max(1, len(rows) // SEEN)] for rows in groups]
-    _check_scales([(f"inputs of owner {given[rows[0]].item()!r}", inputs[torch.from_numpy(rows)]) for rows in some])
-    return numbers
-
-
 def _server_set(
     unlabelled: Any, inputs: Tensor, columns: tuple[Hashable, ...], vocabulary: int | None
 ) -> Callable[[int, np.random.Generator], Tensor]:
-    """Return an unlabelled set that draws from the user's ``(u, …)`` inputs, each at most once.
-
-    They must be like the training samples, whose inputs, columns and vocabulary are given.
-    """
+    """Return a set that draws from the user's ``(u, …)`` inputs, which must be like the training ``inputs``."""
     unlabelled, is_private = private(unlabelled)
     tensor, columns = inputs_of("unlabelled", unlabelled, columns)
     _check_like("unlabelled", tensor, "inputs", inputs)
@@ -233,11 +203,7 @@ def _names_of(given: Any) -> tuple[str, ...]:
 def _numbered(
     training: Sequence[Samples], testing: Sequence[Samples], given: tuple[str, ...]
 ) -> tuple[list[np.ndarray], tuple[str, ...]]:
-    """Number the classes of all sets alike, by their names where they have some.
-
-    ``given`` are the classes' names as the user gives them, in order; or none. The result holds the int64 labels of
-    each set, training sets first, and the classes' names.
-    """
+    """Return the int64 labels of each set, numbered alike, and the classes' names; ``given`` are the user's."""
     sets = [*training, *testing]
     named = [one for one in sets if one.labels.classes]
     if not named:

@@ -67,10 +67,7 @@ class Samples(NamedTuple):
 
 
 def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = None) -> Samples:
-    """Check one set of samples by itself, whatever its inputs and labels come in.
-
-    ``prefix`` begins the set's names in messages; columns that have names must be those of the set ``like``.
-    """
+    """Check one set of samples by itself; columns that have names must be those of the set ``like``."""
     inputs, is_private = private(inputs)
     tensor, columns = inputs_of(f"{prefix}inputs", inputs, None if like is None else like.columns)
     answers = labels_of(f"{prefix}labels", labels)
@@ -91,18 +88,12 @@ def check_rows(name: str, inputs: Any, values: Any) -> None:
 def inputs_of(
     name: str, values: Any, columns: tuple[Hashable, ...] | None = None
 ) -> tuple[Tensor, tuple[Hashable, ...]]:
-    """Check inputs, and return them as a tensor, with the names of their columns if they have some.
+    """Return inputs as a tensor, perhaps in the user's memory, and the names of their columns if they have some.
 
     Args:
         name: name of the inputs in messages.
         values: ``(n, …)`` inputs: a tensor, an array, a pandas table, or a sequence.
         columns: names of the columns that a table must have, in any order; None for any.
-
-    Returns:
-        The inputs, perhaps in the user's memory and of the user's type, and the names of their columns.
-
-    Raises:
-        DataError: for inputs that cannot be trained on.
     """
     table = as_table(values)
     if table is not None:
@@ -185,20 +176,12 @@ def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Te
 def read(
     prefix: str, data: Any, inputs: Named = None, labels: Hashable | None = None, like: Columns | None = None
 ) -> tuple[Samples, Columns | None]:
-    """Read a data set.
+    """Return a data set's samples, and the columns that they were read from; None if these have no names.
 
     Args:
         data: a map-style data set whose items are pairs ``(input, label)`` or mappings, or a pandas table.
-        inputs: the columns of inputs; by default, in a table all columns but that of the labels, else the only other
-            column.
-        labels: the column of labels; by default one of :data:`USUAL_LABELS`.
+        inputs, labels: as in :meth:`~asyncfl_lite.tasks.task.Task.from_dataset`.
         like: the columns of the training set, which this set must have, too, in any order.
-
-    Returns:
-        The samples, and the columns that they were read from; None if they have no names.
-
-    Raises:
-        DataError: when the data cannot be read; the message says which columns there are, or what to write.
     """
     where = f"{prefix}dataset"
     if isinstance(data, Mapping) and 0 not in data:
@@ -225,9 +208,6 @@ def classes_of(where: str, data: Any, labels: Hashable | None = None) -> tuple[s
         where: name of the data set in messages.
         data: the data set, or torch's subset or concatenation of such data sets.
         labels: the column of labels, if columns have names.
-
-    Raises:
-        DataError: for a concatenation of data sets that number classes differently.
     """
     features = getattr(data, "features", None)
     if isinstance(features, Mapping):
@@ -258,11 +238,7 @@ def _columns(
     like: Columns | None,
     is_table: bool,
 ) -> Columns:
-    """Return the columns to read: the given ones, or those of the training set, or the usual ones.
-
-    ``names`` are all columns of the data set, or None if it does not tell them. In a table, all columns but the labels
-    are inputs by default. The other arguments are those of :func:`read`.
-    """
+    """Return the columns to read, of a data set's ``names`` (None if it does not tell them); see :func:`read`."""
     known = names or []
     told = ", ".join(map(str, known))
     if like is not None and names is not None:

@@ -90,13 +90,7 @@ class Partition(Settings):
 
     @abstractmethod
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Assign samples to clients, after ``split`` has checked the input.
-
-        Args:
-            kinds: (n,) labels (owners where ``needs_owners``), numbered 0 to C - 1 without gaps.
-            num_clients: how many parts to make.
-            rng: the run's stream ``partition``.
-        """
+        """Return each client's indices of (n,) labels, or owners if it ``needs_owners``, numbered without gaps."""
 
     def _checked(self, parts: object, num_clients: int, num_samples: int) -> list[np.ndarray]:
         whose = f"partition: {type(self).__name__}.assign"
@@ -271,12 +265,11 @@ class DirichletPartition(Partition):
 
 @PARTITIONS.register("dirichlet_class")
 class DirichletClass(DirichletPartition):
-    """Each class is divided among clients by Dir(alpha); sizes differ (FADAS code; FedEcho).
+    """Each class is divided among clients by Dir(alpha); sizes differ (FADAS code; FedEcho; Hsu et al. 2019).
 
-    Shares are drawn again until every client has ``min_size`` samples. After ``MAX_REDRAWS`` draws,
-    random samples move from the largest clients to those with too few, which makes the split a little
-    milder. With ``min_size`` 0, the first draw is taken, as in the FADAS authors' code; the bound for
-    FedEcho is ours. The construction is the one usually credited to Hsu et al. 2019.
+    Shares are drawn again until every client has ``min_size`` samples. After ``MAX_REDRAWS`` draws, random samples
+    move from the largest clients to those with too few. With ``min_size`` 0, the first draw is taken, as in the FADAS
+    authors' code; the bound for FedEcho is ours.
     """
 
     min_size: int = Field(10, ge=0)
@@ -334,11 +327,10 @@ class DirichletClient(DirichletPartition):
 class DirichletFlgo(DirichletPartition):
     """Each client draws a class mix from Dir(alpha p), p the class frequencies (FLGo, FedADT).
 
-    This follows FLGo's DirichletPartitioner with equal sizes. One client's mix after the other is replaced
-    by the best of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to p,
-    until its squared distance is at most 1e-6 (ten times more after every 500 tries). Then each class is
-    divided among the clients in proportion to their mixes, so sizes are only about equal. We assume that
-    FedADT, which builds on FLGo, uses this partition.
+    This follows FLGo's DirichletPartitioner with equal sizes. One client's mix after the other is replaced by the best
+    of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to p, until its squared
+    distance is at most 1e-6 (ten times more after every 500 tries). Then each class is divided in proportion to the
+    mixes, so sizes are only about equal. We assume that FedADT, which builds on FLGo, uses this partition.
     """
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -368,16 +360,15 @@ class DirichletFlgo(DirichletPartition):
 class DirichletWrap(DirichletPartition):
     """Each client draws a class mix from Dir(alpha); samples are shared (FedRevive code).
 
-    Each class is a shuffled list from which clients take their counts; a list with too little left for the
-    next client is shuffled and begun again. Counts are rounded as in the authors' code: missing samples are
-    added to a random class, and surplus samples are taken from the largest class. A class with fewer samples
-    than a client's count gives all that it has, so no client holds a sample twice.
+    Each class is a shuffled list from which clients take their counts; a list with too little left for the next client
+    is shuffled and begun again. Counts are rounded as in the authors' code: missing samples are added to a random
+    class, and surplus samples are taken from the largest one. A client never holds a sample twice.
     """
 
     shares_samples = True
 
     alpha: Alpha = 0.5
-    """Concentration; with a smaller one, a client's samples are of fewer classes. FedRevive uses 0.5 (§3)."""
+    """As in all partitions that draw from Dir(alpha); FedRevive uses 0.5 (§3)."""
     samples_per_client: int = Field(350, ge=1)
     """Number of samples that a client holds, if its classes have that many; FedRevive uses 350 (§3)."""
 
@@ -450,10 +441,9 @@ def top_up(client_of: np.ndarray, num_clients: int, min_size: int, rng: np.rando
 
 
 def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield chunks of clients, each as a slice, with the samples that these clients take from a class.
+    """Yield slices of clients, with the samples that they take from a class of ``(n,)`` samples in random order.
 
-    The ``(n,)`` samples are dealt out in random order. When too few are left for the next client, which wants at least
-    1, all are shuffled and dealt out again; a client that wants more than n takes all n.
+    When too few are left for the next client, all are shuffled and dealt out again; no client gets more than n.
     """
     everything = rng.permutation(samples)
     size, starts, client = len(everything), [], 0
@@ -477,9 +467,8 @@ def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -
 class BiasPartition(Partition):
     """Base class of partitions in which ``bias`` decides how many samples of a label go to its group of clients.
 
-    Labels are dealt to the groups at random, as evenly as possible. Clients are dealt to the groups in the
-    order of their indices, also as evenly as possible. There are as many groups as clients, unless ``groups``
-    is smaller, but never more groups than labels. If a group has several clients, they share its labels.
+    Labels are dealt to the groups at random, and clients in the order of their indices, both as evenly as possible.
+    There are never more groups than labels. If a group has several clients, they share its labels.
     """
 
     bias: float = Field(0.5, ge=0, le=1)
@@ -489,11 +478,7 @@ class BiasPartition(Partition):
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return the (G, G) probabilities that samples with labels of the row's group go to the column's group.
-
-        Args:
-            group_sizes: (G,) number of clients in each group.
-        """
+        """Return the (G, G) probabilities that samples of the row's labels go to the column's (G,) group of clients."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""
@@ -515,9 +500,8 @@ class BiasPartition(Partition):
 class NoniidBias(BiasPartition):
     """A sample goes to its label's group with probability bias, else to any (KUIPER, inferred).
 
-    If G groups are equal, a label's own group gets ``bias + (1 - bias) / G`` of its samples: a bias of 0 is
-    IID, and with a bias of 1 the groups have disjoint labels. KUIPER (Section 5) varies such a bias and prints
-    no formula; this reading is ours.
+    A bias of 0 is IID, and with a bias of 1 the groups have disjoint labels. KUIPER (Section 5) varies such a bias and
+    prints no formula; this reading is ours.
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
@@ -530,8 +514,7 @@ class NoniidBias(BiasPartition):
 class NoniidBiasFang(BiasPartition):
     """A sample goes to its label's group with probability bias, else to others (FLTrust style).
 
-    Each of the other G - 1 groups gets ``(1 - bias) / (G - 1)``, so that a bias of 1 / G is IID. A bias of 0
-    is IID too, as in published code of this family.
+    A bias of 1 / G is IID. A bias of 0 is IID too, as in published code of this family.
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
@@ -547,9 +530,7 @@ class NoniidBiasFang(BiasPartition):
 class NoniidBiasPart(NoniidBias):
     """The data of some clients of a larger `noniid_bias` federation (KUIPER Figs. 2, 4, 7, 13).
 
-    KUIPER trains single clients of a federation alone (Fig. 2), drops its slowest devices (Figs. 7 and 13), and lets
-    the federation grow, with one of 50 slices of the data for each client (Fig. 4, setup 2). With the same seed, every
-    client that is left has exactly the samples that ``noniid_bias`` gives it among ``of`` clients.
+    With the same seed, every client that is left has the samples that ``noniid_bias`` gives it among ``of`` clients.
     """
 
     of: int | None = Field(None, ge=1)

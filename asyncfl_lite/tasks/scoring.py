@@ -1,8 +1,4 @@
-"""Checks of a task's labels, losses and scores, made before anything is trained.
-
-The package trains classifiers: every label is a class. A subclass of :class:`~asyncfl_lite.tasks.task.Task` may bring
-another loss and other scores. If one of them fails, the user must learn of it before hours of training.
-"""
+"""Checks of a task's labels, losses and scores, made before hours of training: every label must be a class."""
 
 from __future__ import annotations
 
@@ -25,12 +21,7 @@ INSTEAD = "a generator of your own with a fixed seed"
 
 
 def check_classes(task: Task) -> None:
-    """Raise an error if a task's labels are not classes, or its inputs are not finite.
-
-    Raises:
-        DataError: for labels that are real numbers, several labels per sample, classes outside 0 to ``num_classes`` -
-            1, and for inputs that are NaN or infinite.
-    """
+    """Raise a DataError if a task's labels are not classes below ``num_classes``, or its inputs are not finite."""
     for what in ("inputs", "test_inputs"):
         inputs = task.samples[0] if what == "inputs" else task.test_inputs
         few = torch.as_tensor(stored(inputs))
@@ -51,7 +42,7 @@ def check_classes(task: Task) -> None:
 
 
 def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
-    """Check the losses and scores of a user's own task class by trying them; the package's tests check all others.
+    """Try the losses and scores of a user's own task class; the package's tests check all others.
 
     Losses are computed for two training samples, and the whole test set is scored once.
 
@@ -60,8 +51,7 @@ def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
         predict: function from ``(n, …)`` inputs to the initial model's ``(n, …)`` outputs, without gradient.
 
     Raises:
-        DataError: when one fails; the message names the method of the class and, if its value is wrong, what it must
-            return.
+        DataError: when one fails, or returns something else than it must; the message names the method.
     """
     if is_ours(type(task)):
         return

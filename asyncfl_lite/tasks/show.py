@@ -162,7 +162,7 @@ def _draw_pictures(
         axes.set_axis_off()
     for axes, index, picture in zip(grid, indices, pictures, strict=False):
         axes.imshow(picture.squeeze(-1) if picture.shape[-1] == 1 else picture, cmap="gray", interpolation="nearest")
-        axes.set_title(_named(task, index), fontsize=9, pad=2)
+        axes.set_title(_named(task, index), fontsize=9, loc="center", pad=2)
 
 
 def _draw_texts(task: Task, indices: list[int], axes: Axes) -> None:

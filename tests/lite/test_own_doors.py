@@ -254,8 +254,6 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
         (lambda: Task.from_tensors(X, Y, 255 * X, Y), "test_inputs: go from 0.6983 to 247.5, and inputs from"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=255 * X), "unlabelled: go from 0.6983 to 247.5"),
         (lambda: Task.from_clients({"n": (X, Y, 255 * X, Y), "s": (X, Y)}), "client 'n', test_inputs: go from"),
-        (lambda: Task.from_tensors(np.concatenate([X, 255 * X, X]), [*Y] * 3, X, Y, owners=["n"] * 12 + ["s"] * 12 + ["w"] * 12),
-            "inputs of owner 's': go from"),
         (lambda: Task.from_clients({1: (X, Y), "1": (X, Y)}, (X, Y)), "clients: must have names that differ as words"),
         (lambda: Task.from_tensors(*[(9 * X).astype(int), Y] * 2, unlabelled=np.full((2, 4), 9)), "token ids below 9"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=(9 * X).astype(int)), "real numbers, got whole numbers"),

@@ -101,10 +101,7 @@ class ModMath(TaskSource):
     """Largest number in a problem; a smaller one leaves fewer sums to learn, each in more wordings."""
 
     def load(self) -> Task:
-        """Load the task; its unlabelled sets include problems that no client has (``natural``) and sums (``cross``).
-
-        The set ``natural`` holds 1,000 problems, and ``cross`` holds bare sums and remainders.
-        """
+        """Load the task; its unlabelled sets include problems that no client has (``natural``) and sums (``cross``)."""
         problems, kinds = every_problem(self.largest)
         if self.samples + self.test_samples + HELD_OUT > len(problems):
             most = len(problems) - HELD_OUT - self.test_samples
@@ -153,11 +150,7 @@ def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
 
 
 def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
-    """Read GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator notes.
-
-    Raises:
-        DataError: when the problems are not available.
-    """
+    """Read GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator notes."""
     if download and not data_places(folder, *MathsSource.places):
         rows = fetched("openai/gsm8k", part, "question", "answer", config="main")
     else:
@@ -237,10 +230,7 @@ class GSM8K(MathsSource):
 
 @TASKS.register("mathinstruct")
 class MathInstruct(MathsSource):
-    """About 262,000 problems of MathInstruct for training, and those of GSM8K for testing.
-
-    An answer is scored by its final number.
-    """
+    """About 262,000 problems of MathInstruct for training, and those of GSM8K for testing, by the final number."""
 
     title = "MathInstruct, tested on GSM8K"
     about = {

@@ -33,7 +33,6 @@ from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import (
     MNIST_LICENCE,
-    CropAndFlip,
     Labelled,
     Parts,
     digits_images,
@@ -49,10 +48,6 @@ from asyncfl_lite.tasks.worlds import SeededSource
 @lru_cache(maxsize=4)
 def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Tensor, Tensor, tuple[str, ...]]:
     """Read the training or the test part of a data set that torchvision reads and checks.
-
-    Args:
-        name: the data set's name.
-        train: whether to read the training part; if False, read the test part.
 
     Returns:
         ``(n, C, height, width)`` bytes, ``(n,)`` int64 labels, and the classes' names.
@@ -90,8 +85,7 @@ def _names(data: Any) -> tuple[str, ...]:
 def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
     """Read one part of an MNIST-like data set from its ``.gz`` files; None if these are unpacked or missing.
 
-    torchvision unpacks the files into the same folder; here, they are unpacked in memory, after a check of
-    torchvision's checksums.
+    torchvision would unpack them into the same folder. Here this is done in memory, after a check of its checksums.
     """
     with needs("images", "image files"):
         from torchvision.datasets.utils import check_integrity
@@ -139,9 +133,6 @@ class ImageFiles(SeededSource, Limited, DownloadedSource):
     generated: str | None = None
     """Folder of generated images for the synthetic set, in the data folder or as a path; None for drawn strokes or
     shapes."""
-    augment: bool = False
-    """Whether to crop and mirror training images at random. No paper says whether it does; FedRevive's code does on
-    CIFAR."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
@@ -170,17 +161,12 @@ class ImageFiles(SeededSource, Limited, DownloadedSource):
         """Read the requested training and test images, and other fields of the task, such as its classes."""
 
     def versions(self) -> tuple[Callable[[], Task], Callable[[int], Task]]:
-        """Return functions that make the task, and the version whose images a seed splits.
-
-        In the latter, ``warped`` images are made from unlabelled ones, and the seed draws the test images from the
-        files' test images.
-        """
+        """Return functions that make the task, and the version whose images a seed splits."""
         train, test, more = self.read()
         side = self.side or train[0].shape[-1]
         if side != train[0].shape[-1]:
             train, test = ((unlabelled.resize(unlabelled.unit(images), side), known) for images, known in (train, test))
-        crop = (lambda black: CropAndFlip(max(1, side // 8), black)) if self.augment else None
-        about = {"augment": crop, **self.about, **more}
+        about = {**self.about, **more}
 
         def draw(world: int) -> Task:
             parts = Parts.of_two(train, test, world, stream(world, self.name, "images"))

@@ -97,11 +97,7 @@ def _from_glue() -> tuple[Labelled, ...]:
 
 
 def read_pairs(path: Path) -> Labelled:
-    """Read a file of the corpus: tab-separated with a header, no quoting.
-
-    Returns:
-        Pairs of sentences and their labels: 1 if both sentences say the same, else 0.
-    """
+    """Read pairs of sentences and their labels, 1 if both sentences say the same, else 0."""
     with reading(path, "UTF-8 text of tab-separated columns"):
         table = pd.read_csv(path, sep="\t", quoting=csv.QUOTE_NONE, dtype=str, encoding="utf-8-sig", usecols=COLUMNS)
     wrong = table.isna().any(axis=1) | ~table["Quality"].isin(["0", "1"])
@@ -247,11 +243,7 @@ UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
 class Alphabet:
-    """The characters of a text, numbered from 1; 0 stands for any other.
-
-    Args:
-        texts: the texts that contain the characters.
-    """
+    """The characters of texts, numbered from 1; 0 stands for any other."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.characters = UNKNOWN + "".join(sorted(set().union(*texts)))
@@ -290,9 +282,6 @@ def character_task(
         others: texts of roles that are not clients.
         cross: function that returns another text.
         length: number L of characters in a window.
-
-    Raises:
-        ConfigError: when there are no roles, or one has fewer than five windows.
     """
     alphabet = Alphabet(roles.values())
     windows = [alphabet.windows(text, length) for text in roles.values()]
@@ -330,12 +319,9 @@ def character_task(
 
 
 def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return each role's speeches, joined by line breaks, and the number of characters in its blocks.
+    """Return each role's speeches, joined by line breaks, and the number of characters in its blocks with its name.
 
-    The number includes the name at the head of a block.
-
-    Args:
-        play: text of blocks with empty lines between them, each with a line ``SPEAKER:`` and a speech.
+    Blocks have empty lines between them; each has a line ``SPEAKER:`` and a speech.
     """
     speeches: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
@@ -349,10 +335,7 @@ def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
 
 @TASKS.register("shakespeare")
 class Shakespeare(FolderSource):
-    """Next-character prediction on Shakespeare's plays, by role (105 roles of tinyshakespeare).
-
-    It is scored by perplexity.
-    """
+    """Next-character prediction on Shakespeare's plays, by role (105 of tinyshakespeare), scored by perplexity."""
 
     places = ("tinyshakespeare", "shakespeare")
     how = PLAYS_HOW
