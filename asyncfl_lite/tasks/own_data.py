@@ -181,8 +181,7 @@ def _server_set(
     def draw(count: int, rng: np.random.Generator) -> Tensor:
         if count > len(whole):
             warnings.warn(
-                f"distill_samples: the set 'own' has {len(whole)}, which are all used in place of {count}",
-                stacklevel=2,
+                f"distill_samples: the set 'own' has {len(whole)}, which are all used in place of {count}", stacklevel=2
             )
         return whole[torch.from_numpy(rng.permutation(len(whole))[:count])]
 

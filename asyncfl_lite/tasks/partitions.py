@@ -56,11 +56,7 @@ class Partition(Settings):
     """Whether several clients may get the same sample."""
 
     def split(
-        self,
-        labels: np.ndarray,
-        num_clients: int,
-        rng: np.random.Generator,
-        owners: np.ndarray | None = None,
+        self, labels: np.ndarray, num_clients: int, rng: np.random.Generator, owners: np.ndarray | None = None
     ) -> list[np.ndarray]:
         """Return each client's sorted (n_i,) int64 indices into the (n,) ``labels``.
 

@@ -9,20 +9,13 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
-from asyncfl_lite.base.errors import ConfigError, DataError
-from asyncfl_lite.base.files import data_file, data_folder, data_places, reading
-from asyncfl_lite.tasks.generation.base import (
-    LanguageTokens,
-    Problem,
-    generation_task,
-    own_tokens,
-    tokens_of,
-)
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.files import data_file, data_folder, data_places
+from asyncfl_lite.tasks.generation.base import LanguageTokens, Problem, generation_task, own_tokens, tokens_of
 from asyncfl_lite.tasks.task import TASKS, Limited, Task, TaskSource
-from asyncfl_lite.tasks.text.base import TokenisedSource, fetched
+from asyncfl_lite.tasks.text.base import TokenisedSource, fetched, read_objects
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="
@@ -139,23 +132,14 @@ MATHINSTRUCT_HOW = (
 )
 
 
-def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
-    """Read the given text fields of every object in a file: a JSON list or, in ``.jsonl``, one object per line."""
-    told = f"JSON objects with the texts {', '.join(keys)}"
-    with reading(path, told):
-        table = pd.read_json(path, lines=path.suffix == ".jsonl", dtype=False, convert_dates=False)[list(keys)]
-    if table.empty or not table.map(lambda value: isinstance(value, str)).all(axis=None):
-        raise DataError(f"{path} must hold {told}")
-    return list(table.itertuples(index=False, name=None))
-
-
 def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
     """Read GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator notes."""
     if download and not data_places(folder, *MathsSource.places):
         rows = fetched("openai/gsm8k", part, "question", "answer", config="main")
     else:
         place = data_folder(folder, *MathsSource.places, how=GSM8K_HOW)
-        rows = read_rows(data_file(place, f"{part}.jsonl", how=GSM8K_HOW), "question", "answer")
+        path = data_file(place, f"{part}.jsonl", how=GSM8K_HOW)
+        rows = read_objects(path, question=str, answer=str).to_numpy().tolist()
     return [(question, CALCULATOR.sub("", answer)) for question, answer in rows]
 
 
@@ -244,12 +228,13 @@ class MathInstruct(MathsSource):
 
     def read(self) -> tuple[list[Problem], np.ndarray]:
         """Read MathInstruct's problems; a problem's kind is the source from which MathInstruct took it."""
-        keys, names = ("source", "instruction", "output"), ("MathInstruct", "mathinstruct")
+        names = ("MathInstruct", "mathinstruct")
         if self.download and not data_places(self.folder, *names):
-            rows = fetched("TIGER-Lab/MathInstruct", "train", *keys)
+            rows = fetched("TIGER-Lab/MathInstruct", "train", "source", "instruction", "output")
         else:
             place = data_folder(self.folder, *names, how=MATHINSTRUCT_HOW)
-            rows = read_rows(data_file(place, "MathInstruct.json", how=MATHINSTRUCT_HOW), *keys)
+            path = data_file(place, "MathInstruct.json", how=MATHINSTRUCT_HOW)
+            rows = read_objects(path, source=str, instruction=str, output=str).to_numpy().tolist()
         sources, questions, answers = zip(*rows, strict=True)
         return list(zip(questions, answers, strict=True)), np.unique(sources, return_inverse=True)[1]
 

@@ -12,9 +12,11 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -114,6 +116,18 @@ def fetched(repository: str, part: str, *keys: str, config: str | None = None) -
     except (OSError, ValueError) as error:
         raise DataError(f"download: {repository} cannot be fetched ({reason(error)})") from None
     return list(zip(*(table[key] for key in keys), strict=True))
+
+
+def read_objects(path: Path, **kinds: type) -> pd.DataFrame:
+    """Read the given fields of every object in a file: a JSON list or, in ``.jsonl``, one object per line."""
+    told = f"JSON objects with {', '.join(kinds)}"
+    with files.reading(path, told):
+        table = pd.read_json(path, lines=".jsonl" in path.suffixes, dtype=False, convert_dates=False)[list(kinds)]
+    sound = [table[key].map(lambda value, kind=kind: isinstance(value, kind)).all() for key, kind in kinds.items()]
+    if table.empty or not all(sound):
+        wanted = " and ".join(f"{key} ({kind.__name__})" for key, kind in kinds.items())
+        raise DataError(f"{path}: must hold objects with {wanted}")
+    return table
 
 
 @dataclass(frozen=True)

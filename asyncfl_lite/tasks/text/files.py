@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import json
-import lzma
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -33,7 +32,7 @@ from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.splits import balanced, stratified
 from asyncfl_lite.tasks.task import TASKS, FolderSource, Limited, Task
-from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
+from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, read_objects, text_task, written
 from asyncfl_lite.tasks.text.prose import prose, topics
 
 Labelled = tuple[list[Text], list[int]]
@@ -110,8 +109,8 @@ def read_pairs(path: Path) -> Labelled:
 
 
 NEWSGROUPS_HOW = (
-    "get the by-date version (20news-bydate-train/GROUP/POST or 20news-bydate-train.jsonl.xz, and -test) and name "
-    "the folder in task_settings folder or ASYNCFL_DATA, or set download to true for scikit-learn's copy"
+    "set download to true, which makes target_names.json, 20news-bydate-train.jsonl and -test.jsonl of scikit-learn's "
+    "copy, or name a folder that has them in task_settings folder or ASYNCFL_DATA"
 )
 QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 """Pattern of a line that quotes, or names the author of a quotation."""
@@ -169,8 +168,6 @@ class Newsgroups20(Limited, TextSource):
         if self.is_fetched:
             _download(data_root(self.folder) / self.places[0])
         place = self.home()
-        if (place / "20news-bydate-train").is_dir():
-            return _folders(place)
         path = data_file(place, "target_names.json", how=NEWSGROUPS_HOW)
         with reading(path, "a JSON list of the groups' names"):
             names = tuple(json.loads(text_of(path)))
@@ -187,32 +184,10 @@ class Newsgroups20(Limited, TextSource):
 
 
 def _lines(path: Path, groups: int) -> Posts:
-    texts, labels = [], []
-    opened = lzma.open if path.suffix == ".xz" else open
-    with reading(path, "UTF-8 text, whole"), opened(path, "rt", encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                post = json.loads(line)
-                text, label = post["text"].rstrip("\n\xff"), int(post["label"])  # some copies end in the byte of -1
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise DataError(f"{path}: line {number} is not a JSON object with text and label") from None
-            texts.append(text if "\n" in text else text.replace("\t", "\n"))
-            labels.append(label)
-        check_labels(path, np.array(labels, dtype=np.int64), len(texts), groups)
-    return texts, labels
-
-
-def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
-    """Read ``20news-bydate-train/GROUP/POST`` and the same for testing, the layout of the original archive."""
-    from sklearn.datasets import load_files
-
-    train, test = (
-        load_files(place / f"20news-bydate-{part}", encoding="latin-1", shuffle=False) for part in ("train", "test")
-    )
-    if train["target_names"] != test["target_names"]:
-        raise DataError("20news-bydate-test: must have the groups that 20news-bydate-train has")
-    first, second = ((part["data"], part["target"].tolist()) for part in (train, test))
-    return tuple(train["target_names"]), first, second
+    posts = read_objects(path, text=str, label=int)
+    check_labels(path, posts["label"].to_numpy(np.int64), len(posts), groups)
+    texts = (text.rstrip("\n\xff") for text in posts["text"])  # some copies end in the byte of -1
+    return [text if "\n" in text else text.replace("\t", "\n") for text in texts], posts["label"].tolist()
 
 
 def _download(place: Path) -> None:
@@ -265,12 +240,7 @@ class Alphabet:
 
 
 def character_task(
-    name: str,
-    roles: Mapping[str, str],
-    others: Iterable[str],
-    cross: Callable[[], str],
-    length: int,
-    **about: Any,
+    name: str, roles: Mapping[str, str], others: Iterable[str], cross: Callable[[], str], length: int, **about: Any
 ) -> SequenceTask:
     """Make a task of predicting the next character in roles' texts; the roles are the samples' owners.
 

@@ -26,15 +26,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from asyncfl_lite.base.errors import DataError, ResultError, needs
-from asyncfl_lite.base.files import (
-    CACHE,
-    DAMAGE,
-    cache_root,
-    data_file,
-    reading,
-    text_of,
-    write_atomically,
-)
+from asyncfl_lite.base.files import CACHE, DAMAGE, cache_root, data_file, reading, text_of, write_atomically
 from asyncfl_lite.tasks.images.base import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize, strokes
 from asyncfl_lite.tasks.task import TASKS, FolderSource, Task, UnlabelledSet
