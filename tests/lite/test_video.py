@@ -114,7 +114,6 @@ def ucf(folder: Path, videos: str = "UCF-101/", root: str = "UCF101") -> Path:
     """Two classes, three training clips of which one is cut off, two test clips."""
     place = folder / root
     splits = place / "ucfTrainTestlist"
-    text(splits / "classInd.txt", "1 Archery", "2 YoYo")
     text(
         splits / "trainlist01.txt",
         "Archery/v_Archery_g08_c01.avi 1",
@@ -216,7 +215,7 @@ def test_clips_are_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypa
     assert torch.equal(source.load().inputs, repaired.inputs) and len(decoded) == 6
     source.model_copy(update={"frames": 2}).load()
     assert len(decoded) == 11
-    monkeypatch.setenv("ASYNCFL_CACHE", str(place / "ucfTrainTestlist/classInd.txt"))  # no folder
+    monkeypatch.setenv("ASYNCFL_CACHE", str(place / "ucfTrainTestlist/testlist01.txt"))  # no folder
     with pytest.warns(UserWarning, match="cannot be written .* until ASYNCFL_CACHE names another folder"):
         assert torch.equal(source.load().inputs, repaired.inputs)
 

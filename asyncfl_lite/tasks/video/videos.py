@@ -38,10 +38,10 @@ them."""
 
 
 class Clip(NamedTuple):
-    """A video: its path relative to the data set's folder, and its class."""
+    """A video: its path relative to the data set's folder, and the name of its class."""
 
     path: str
-    label: int
+    label: str
 
 
 def decode_clip(path: Path, frames: int, side: int) -> np.ndarray:
@@ -81,7 +81,9 @@ def _square(frame: Any, side: int) -> np.ndarray:
     return picture[top : top + side, left : left + side]
 
 
-def read_clips(clips: Sequence[Clip], videos: Path, name: str, frames: int, side: int) -> tuple[Tensor, Tensor, int]:
+def read_clips(
+    clips: Sequence[Clip], classes: Sequence[str], videos: Path, name: str, frames: int, side: int
+) -> tuple[Tensor, Tensor, int]:
     """Return the clips that can be read, from the cache folder if they were decoded before.
 
     The cache has a file for each combination of a folder, a list of clips, their sizes, ``frames`` and ``side``.
@@ -115,7 +117,7 @@ def read_clips(clips: Sequence[Clip], videos: Path, name: str, frames: int, side
     made = torch.empty(len(kept), *decoded.shape[1:])
     for part, some in zip(made.split(64), kept.split(64), strict=True):  # all at once, it takes three times the memory
         part.copy_(normalised(torch.from_numpy(decoded[some.numpy()]).float() / 255))
-    return made, torch.tensor([clip.label for clip in clips])[kept], len(skipped)
+    return made, torch.tensor([classes.index(clip.label) for clip in clips])[kept], len(skipped)
 
 
 def _decode_all(
@@ -163,16 +165,19 @@ class VideoFolder(FolderSource):
     """Size of a frame: the shorter side is scaled to it, and the middle square is kept."""
 
     @abstractmethod
-    def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Return the classes' names, and the training and test clips of the split files."""
+    def listing(self, place: Path) -> list[list[Clip]]:
+        """Return the training and the test clips of the split files."""
 
     def load(self) -> Task:
         """Load the task; the first time, clips are decoded, with a progress bar."""
         place = self.home()
-        names, *lists = self.listing(place)
+        lists = self.listing(place)
+        names, tested = (sorted({clip.label for clip in clips}) for clips in lists)
+        if unknown := [name for name in tested if name not in names]:
+            raise DataError(f"{place}: no training clip is of class {unknown[0]!r}, as test clips are")
         train, test = (
-            read_clips(clips, place, name, self.frames, self.side)
-            for clips, name in zip(lists, (f"{self.name}-train", f"{self.name}-test"), strict=True)
+            read_clips(clips, names, place, f"{self.name}-{part}", self.frames, self.side)
+            for clips, part in zip(lists, ("train", "test"), strict=True)
         )
         skipped = f"{train[2]} training and {test[2]} test clips skipped as unreadable"
         return Task(
@@ -210,19 +215,14 @@ class UCF101(VideoFolder):
     paper = "UCF101 (Soomro, Zamir and Shah, 2012)"
     how = "get UCF101.rar and UCF101TrainTestSplits-RecognitionTask.zip from crcv.ucf.edu and unpack both there"
 
-    def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Read classInd.txt, trainlist01.txt and testlist01.txt; videos lie in UCF-101/<class>/."""
-        splits = inside(place, "ucfTrainTestlist")
-        numbered = [line.split(maxsplit=1) for line in lines_of(data_file(splits, "classInd.txt", how=self.how))]
-        with reading(splits / "classInd.txt", "lines of a number and a class"):
-            names = [name for _, name in sorted((int(number), name) for number, name in numbered)]
-        videos = inside(place, "UCF-101").relative_to(place)
+    def listing(self, place: Path) -> list[list[Clip]]:
+        """Read trainlist01.txt and testlist01.txt; videos lie in UCF-101/<class>/."""
+        splits, videos = inside(place, "ucfTrainTestlist"), inside(place, "UCF-101").relative_to(place)
         lists = []
         for kind in ("train", "test"):
-            path = data_file(splits, f"{kind}list01.txt", how=self.how)
-            rows = [line.split()[0] for line in lines_of(path)]
-            lists.append([Clip(str(videos / row), class_of(row.split("/")[0], names, path)) for row in rows])
-        return names, lists[0], lists[1]
+            rows = [line.split()[0] for line in lines_of(data_file(splits, f"{kind}list01.txt", how=self.how))]
+            lists.append([Clip(str(videos / row), row.split("/")[0]) for row in rows])
+        return lists
 
 
 @TASKS.register("hmdb51")
@@ -234,23 +234,22 @@ class HMDB51(VideoFolder):
     paper = "HMDB51 (Kuehne, Jhuang, Garrote, Poggio and Serre, 2011)"
     how = "get hmdb51_org.rar and test_train_splits.rar from serre-lab.clps.brown.edu and unpack both there"
 
-    def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
+    def listing(self, place: Path) -> list[list[Clip]]:
         """Read the files <class>_test_split1.txt, which mark each clip 1 (training), 2 (testing) or 0 (neither)."""
         splits = inside(inside(place, "test_train_splits"), "testTrainMulti_7030_splits")
-        ending = "_test_split1.txt"
-        files = sorted(path for path in splits.iterdir() if path.name.endswith(ending))
+        files = sorted(splits.glob("*_test_split1.txt"))
         if not files:
-            raise DataError(f"folder: looked in {splits} for <class>{ending}, which is not there; {self.how}")
-        names = [path.name.removesuffix(ending) for path in files]
+            raise DataError(f"folder: looked in {splits} for <class>_test_split1.txt, which is not there; {self.how}")
         videos = inside(place, "hmdb51_org").relative_to(place)
         marked: dict[str, list[Clip]] = {"0": [], "1": [], "2": []}
-        for label, (name, path) in enumerate(zip(names, files, strict=True)):
+        for path in files:
+            name = path.name.removesuffix("_test_split1.txt")
             for line in lines_of(path):
                 video, _, mark = line.strip().rpartition(" ")
                 if mark not in marked:
                     raise DataError(f"{path}: a line must end in 0, 1 or 2, got {line!r}")
-                marked[mark].append(Clip(str(videos / name / video.strip()), label))
-        return names, marked["1"], marked["2"]
+                marked[mark].append(Clip(str(videos / name / video.strip()), name))
+        return [marked["1"], marked["2"]]
 
 
 @TASKS.register("kinetics")
@@ -263,28 +262,24 @@ class Kinetics(VideoFolder):
     part = "training and validation set"
     how = "get its train and val sets with their csv files from the CVD Foundation's copy, into train/ and val/"
 
-    def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
+    def listing(self, place: Path) -> list[list[Clip]]:
         """Read train.csv and val.csv; videos lie in train/ and val/, with or without a folder for each class.
 
         Many of the videos that the files list are no longer available; these are skipped like unreadable ones.
         """
-        listed = {}
-        for kind in ("train", "val"):
-            path = data_file(inside(place, "annotations"), f"{kind}.csv", how=self.how)
-            with reading(path, "a table with columns label,youtube_id,time_start,time_end"):
-                columns = {"label": str, "youtube_id": str, "time_start": float, "time_end": float}
-                table = pd.read_csv(path, usecols=list(columns), dtype=columns)
-                listed[kind] = table.astype({"time_start": int, "time_end": int})
-        names = sorted(set(listed["train"]["label"]))
         lists = []
-        for kind, table in listed.items():
-            clips = []
+        columns = {"label": str, "youtube_id": str, "time_start": float, "time_end": float}
+        for kind in ("train", "val"):
+            path, clips = data_file(inside(place, "annotations"), f"{kind}.csv", how=self.how), list[Clip]()
+            with reading(path, f"a table with columns {','.join(columns)}"):
+                table = pd.read_csv(path, usecols=list(columns), dtype=columns)
+                table = table.astype({"time_start": int, "time_end": int})
             for row in table.itertuples():
                 video = f"{row.youtube_id}_{row.time_start:06d}_{row.time_end:06d}.mp4"  # as Kinetics' tools name it
                 folder = inside(place / kind, row.label, row.label.replace(" ", "_")).relative_to(place)
-                clips.append(Clip(str(folder / video), class_of(row.label, names, place / f"{kind}.csv")))
+                clips.append(Clip(str(folder / video), row.label))
             lists.append(clips)
-        return names, lists[0], lists[1]
+        return lists
 
 
 def inside(place: Path, *names: str) -> Path:
@@ -298,10 +293,3 @@ def lines_of(path: Path) -> list[str]:
     if not lines:
         raise DataError(f"{path}: must have at least one line, has none")
     return lines
-
-
-def class_of(name: str, names: list[str], path: Path) -> int:
-    """Return the index of class ``name`` in ``names``."""
-    if name not in names:
-        raise DataError(f"{path}: class {name!r} is not among the {len(names)} that are known")
-    return names.index(name)
