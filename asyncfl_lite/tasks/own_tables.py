@@ -195,9 +195,9 @@ def read(
         columns = _columns(prefix, list(names), inputs, labels, like, False)
         return _of_rows(prefix, data, _as_values(data, columns), columns), columns
     rows = _items(where, data)
-    if not isinstance(rows[0], Mapping) and inputs is None and labels is None:
+    if not isinstance(rows[0], Mapping):
         return _of_pairs(prefix, data, rows), None
-    columns = _columns(prefix, list(rows[0]) if isinstance(rows[0], Mapping) else None, inputs, labels, like, False)
+    columns = _columns(prefix, list(rows[0]), inputs, labels, like, False)
     return _of_rows(prefix, data, rows, columns), columns
 
 
@@ -231,37 +231,30 @@ def classes_of(where: str, data: Any, labels: Hashable | None = None) -> tuple[s
 
 
 def _columns(
-    prefix: str,
-    names: list[Hashable] | None,
-    inputs: Named,
-    labels: Hashable | None,
-    like: Columns | None,
-    is_table: bool,
+    prefix: str, names: list[Hashable], inputs: Named, labels: Hashable | None, like: Columns | None, is_table: bool
 ) -> Columns:
-    """Return the columns to read, of a data set's ``names`` (None if it does not tell them); see :func:`read`."""
-    known = names or []
-    told = ", ".join(map(str, known))
-    if like is not None and names is not None:
+    """Return the columns to read, of a data set's ``names``; see :func:`read`."""
+    if like is not None:
         others = [name for name in names if name not in like.listed] if inputs is None else []
         check_columns(f"{prefix}dataset", names, like.listed, others)
         return like
+    told = ", ".join(map(str, names))
     if labels is None:
-        labels = next((name for name in USUAL_LABELS if names is None or name in names), None)
-    if labels is None or (names is not None and labels not in names):
+        labels = next((name for name in USUAL_LABELS if name in names), None)
+    if labels is None or labels not in names:
         raise DataError(f"{prefix}labels: must name one of the columns {told}, got {labels!r}")
-    others = [name for name in known if name != labels]
+    others = [name for name in names if name != labels]
     if inputs is None and (not others or (len(others) > 1 and not is_table)):
         told = ", ".join(map(str, others))
         raise DataError(f"{prefix}inputs: must name one or several of the columns {told}, such as inputs='image'")
     if inputs is None:
         return Columns(others if is_table else others[0], labels)
-    is_one = isinstance(inputs, str) or not isinstance(inputs, Iterable) or (type(inputs) is tuple and inputs in known)
+    is_one = isinstance(inputs, str) or not isinstance(inputs, Iterable) or (type(inputs) is tuple and inputs in names)
     wanted: list[Hashable] = [inputs] if is_one else list(cast("Iterable[Hashable]", inputs))
-    for name in wanted:
-        if name == labels:
-            raise DataError(f"{prefix}inputs: must not name the column of labels, {name!r}")
-        if names is not None and name not in names:
-            raise DataError(f"{prefix}inputs: must be one or several of the columns {told}, got {name!r}")
+    if labels in wanted:
+        raise DataError(f"{prefix}inputs: must not name the column of labels, {labels!r}")
+    if unknown := [name for name in wanted if name not in names]:
+        raise DataError(f"{prefix}inputs: must be one or several of the columns {told}, got {unknown[0]!r}")
     return Columns(inputs if is_one else wanted, labels)
 
 

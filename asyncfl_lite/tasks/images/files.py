@@ -50,7 +50,7 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
         from torchvision import datasets  # a second and more to import: only when needed
 
     known: Any = TASKS.get(name)
-    reader = getattr(datasets, known.reader)
+    reader = getattr(datasets, known.__name__)
     how = f"get it with task_settings download=true, or put {known.title} there as torchvision lays it out"
     place = Path(folder) / known.places[0] if download else data_folder(folder, *known.places, how=how)
     part = {"split": "train" if train else "test"} if name == "stl10" else {"train": train}
@@ -81,8 +81,7 @@ def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
 
     torchvision would unpack them into the same folder. Here this is done in memory, after a check of its checksums.
     """
-    with needs("images", "image files"):
-        from torchvision.datasets.utils import check_integrity
+    from torchvision.datasets.utils import check_integrity
 
     sums, arrays = dict(reader.resources), []
     for kind in ("images-idx3", "labels-idx1"):
@@ -211,10 +210,7 @@ CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
 
 
 class TorchvisionImages(ImageFiles):
-    """Abstract base of tasks whose files torchvision reads; those of MNIST and Fashion-MNIST may be gzipped."""
-
-    reader: ClassVar[str]
-    """Name of torchvision's class."""
+    """Abstract base of tasks whose files torchvision's class of the same name reads; MNIST's may be gzipped."""
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Read the requested training and test images, and the number and names of the classes."""
@@ -231,7 +227,6 @@ class MNIST(TorchvisionImages):
     """MNIST: 28×28 grey digits (60,000 training, 10,000 test)."""
 
     title: ClassVar[str] = "MNIST"
-    reader = "MNIST"
     places = ("MNIST",)
     about: ClassVar[dict[str, Any]] = {
         "source": "MNIST, LeCun, Cortes, Burges, of NIST's special databases 1 and 3",
@@ -246,7 +241,6 @@ class FashionMNIST(TorchvisionImages):
     """Fashion-MNIST: 28×28 grey images of clothes (60,000 training, 10,000 test)."""
 
     title: ClassVar[str] = "Fashion-MNIST"
-    reader = "FashionMNIST"
     places = ("FashionMNIST",)
     about: ClassVar[dict[str, Any]] = {
         "source": "Fashion-MNIST, Xiao, Rasul, Vollgraf (Zalando Research), 2017",
@@ -260,7 +254,6 @@ class CIFAR10(TorchvisionImages):
     """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test)."""
 
     title: ClassVar[str] = "CIFAR-10"
-    reader = "CIFAR10"
     places = ("cifar-10-batches-py", "CIFAR10/cifar-10-batches-py")
     about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-10, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
     defaults: ClassVar[dict[str, Any]] = {"cross": "cifar100", "natural": "stl10"}
@@ -271,7 +264,6 @@ class CIFAR100(TorchvisionImages):
     """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test)."""
 
     title: ClassVar[str] = "CIFAR-100"
-    reader = "CIFAR100"
     places = ("cifar-100-python", "CIFAR100/cifar-100-python")
     about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-100, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
     defaults: ClassVar[dict[str, Any]] = {"cross": "cifar10", "natural": "stl10"}
@@ -282,7 +274,6 @@ class STL10(TorchvisionImages):
     """STL-10: 96×96 colour images scaled to 32×32, in 10 classes (5,000 training, 8,000 test)."""
 
     title: ClassVar[str] = "STL-10"
-    reader = "STL10"
     places = ("stl10_binary", "STL10/stl10_binary")
     about: ClassVar[dict[str, Any]] = {
         "source": "STL-10, Coates, Ng, Lee, An Analysis of Single-Layer Networks, 2011; images of ImageNet",
