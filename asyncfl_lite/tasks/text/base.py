@@ -122,7 +122,7 @@ def read_objects(path: Path, **kinds: type) -> pd.DataFrame:
     """Read the given fields of every object in a file: a JSON list or, in ``.jsonl``, one object per line."""
     told = f"JSON objects with {', '.join(kinds)}"
     with files.reading(path, told):
-        table = pd.read_json(path, lines=".jsonl" in path.suffixes, dtype=False, convert_dates=False)[list(kinds)]
+        table = pd.read_json(path, lines=".jsonl" in path.suffixes, dtype=False)[list(kinds)]
     sound = [table[key].map(lambda value, kind=kind: isinstance(value, kind)).all() for key, kind in kinds.items()]
     if table.empty or not all(sound):
         wanted = " and ".join(f"{key} ({kind.__name__})" for key, kind in kinds.items())
