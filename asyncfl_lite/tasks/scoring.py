@@ -59,12 +59,14 @@ def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
     with seeded(0, inputs.device):
         outputs = predict(inputs)
         each = f"({len(labels)},) real numbers, one for each sample"
-        losses = _called(task, "losses", outputs.detach().clone().requires_grad_(), labels)
-        for method, values in (("losses", losses), ("hits", _called(task, "hits", outputs, labels))):
+        for method, given in (("losses", outputs.detach().clone().requires_grad_()), ("hits", outputs)):
+            values, again = (_called(task, method, given, labels) for _ in range(2))
             if not isinstance(values, Tensor) or values.shape != (len(labels),) or not values.is_floating_point():
                 raise _refused(task, method, each, values)
-        if not losses.requires_grad:
-            raise _refused(task, "losses", f"{each}, with a gradient", "a tensor without one")
+            if given.requires_grad and not values.requires_grad:
+                raise _refused(task, method, f"{each}, with a gradient", "a tensor without one")
+            if not torch.equal(values.nan_to_num(), again.nan_to_num()):
+                raise _refused(task, method, "the same when it is called again with the same", "something else")
         scores = _called(task, "evaluate", predict)
         numbers = scores if isinstance(scores, Mapping) else {}
         if not all(isinstance(numbers.get(name), int | float) for name in ("accuracy", "loss")):
