@@ -66,14 +66,12 @@ def labels_of(name: str, values: Any, classes: Sequence[str] = ()) -> Labels:
     found = f"shape {array.shape} of {array.dtype}"
     if array.ndim != 1:
         raise DataError(f"{name}: must be (n,) whole numbers, got {found}{_instead(array)}; {NOT_SUPPORTED}")
-    if array.dtype.kind == "U" and not classes:
-        known, numbers = np.unique(array, return_inverse=True)
-        return Labels(numbers.astype(np.int64), tuple(known.tolist()))
     if array.dtype.kind == "U":
-        index = {word: number for number, word in enumerate(classes)}
-        if unknown := sorted(set(array.tolist()) - set(index)):
-            raise DataError(f"{name}: must be of the data set's own classes {listed(classes)}, got {shown(unknown[0])}")
-        return Labels(np.array([index[word] for word in array.tolist()], np.int64), classes, True)
+        words = pd.Categorical(array, categories=list(classes) or None)
+        if len(unknown := array[words.codes < 0]):
+            told = f"{listed(classes)}, got {shown(unknown[0].item())}"
+            raise DataError(f"{name}: must be of the data set's own classes {told}")
+        return Labels(words.codes.astype(np.int64), tuple(map(str, words.categories)), declared=bool(classes))
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name}: must be all words or all numbers, got {shown(array[0])}")
     if array.dtype.kind == "f" and not (whole := array == np.round(array)).all():

@@ -264,27 +264,17 @@ def _items(where: str, data: Any) -> list[Any]:
             raise ValueError("there are none")
         return [data[index] for index in range(len(data))]
     except FAILURES as error:
-        raise _no_pairs(where, error) from None
-
-
-def _no_pairs(where: str, error: Exception) -> DataError:
-    found = f"{type(error).__name__}: {reason(error)}"
-    return DataError(f"{where}: items must be (input, label) with inputs of one shape ({found})")
+        found = f"{type(error).__name__}: {reason(error)}"
+        raise DataError(f"{where}: items must be (input, label) with inputs of one shape ({found})") from None
 
 
 def _of_pairs(prefix: str, data: Any, items: list[Any]) -> Samples:
     where = f"{prefix}dataset"
     _check_loader(where, data)
-    try:
-        if odd := [item for item in items if not isinstance(item, tuple | list) or len(item) != 2]:
-            raise TypeError(f"got {shown(odd[0])}")
-        inputs = _stack(f"{prefix}inputs", [value for value, _ in items])
-    except DataError:
-        raise
-    except FAILURES as error:
-        raise _no_pairs(where, error) from None
-    labels = labels_of(f"{prefix}labels", [label for _, label in items], classes_of(where, data))
-    return Samples(prefix, inputs_of(f"{prefix}inputs", inputs)[0], labels, is_fresh=True)
+    if odd := [item for item in items if not isinstance(item, tuple | list) or len(item) != 2]:
+        raise DataError(f"{where}: items must be (input, label) with inputs of one shape, got {shown(odd[0])}")
+    by_column = dict(zip(("input", "label"), zip(*items, strict=True), strict=True))
+    return _of_columns(prefix, by_column, Columns("input", "label"), classes_of(where, data))
 
 
 def _check_loader(where: str, data: Any) -> None:

@@ -81,7 +81,8 @@ def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
 
     torchvision would unpack them into the same folder. Here this is done in memory, after a check of its checksums.
     """
-    from torchvision.datasets.utils import check_integrity
+    with needs("images", "image files"):
+        from torchvision.datasets.utils import check_integrity
 
     sums, arrays = dict(reader.resources), []
     for kind in ("images-idx3", "labels-idx1"):
