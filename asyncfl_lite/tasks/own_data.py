@@ -269,31 +269,32 @@ def _count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, na
         raise DataError(f"num_classes: must be a whole number of at least 1, got {shown(given)}")
     if given is not None and names and given != len(names):
         raise DataError(f"class_names: must be {given}, one for each of num_classes, got {len(names)}")
-    spans = [(name, int(labels.min()), int(labels.max())) for name, labels in sets if len(labels)]
-    least, lowest, _ = min(spans, key=lambda span: span[1])
-    most, _, highest = max(spans, key=lambda span: span[2])
     count = int(given or len(names)) or None
     number_them = "number them: np.unique(labels, return_inverse=True)[1], of training and test labels together"
-    if lowest < 0 or (count is None and lowest > 0):
-        raise DataError(f"{least}: must be numbered from 0, got {lowest} to {highest}; {number_them}")
-    if count is not None and highest >= count:
-        raise DataError(f"{most}: must be 0 to {count - 1} with {count} classes, got {highest}")
-    found = len(np.unique(np.concatenate([labels for _, labels in sets])))
-    if count is None and found <= highest:
+    occurring = {name: np.unique(labels) for name, labels in sets}
+    for name, found in occurring.items():
+        if len(found) and found[0] < 0:
+            raise DataError(f"{name}: must be numbered from 0, got {found[0]} to {found[-1]}; {number_them}")
+        if len(found) and count is not None and found[-1] >= count:
+            raise DataError(f"{name}: must be 0 to {count - 1} with {count} classes, got {found[-1]}")
+    if count is not None:
+        return count
+    everywhere = np.unique(np.concatenate(list(occurring.values())))
+    highest = int(everywhere[-1])
+    if len(everywhere) <= highest:
         raise DataError(
-            f"labels: {highest + 1 - found} of the classes 0 to {highest} do not occur; say that they are classes, "
-            f"num_classes={highest + 1}, or {number_them}"
+            f"labels: {highest + 1 - len(everywhere)} of the classes 0 to {highest} do not occur; say that they are "
+            f"classes, num_classes={highest + 1}, or {number_them}"
         )
-    if count is None:
-        _check_first(sets, highest)
-    return count or highest + 1
+    _check_first({name: set(found.tolist()) for name, found in occurring.items()}, highest)
+    return highest + 1
 
 
-def _check_first(sets: Sequence[tuple[str, np.ndarray]], highest: int) -> None:
-    occurring = [(name, set(np.unique(labels).tolist())) for name, labels in sets]
-    from_one = [name for name, found in occurring if found == set(range(1, highest + 1))]
-    others = [found for _, found in occurring if found and found != set(range(1, highest + 1))]
-    if from_one and highest >= min(3, len(sets)) and set().union(*others) == set(range(highest)):
+def _check_first(occurring: Mapping[str, set[int]], highest: int) -> None:
+    """Raise an error if some sets seem to be numbered from 1, and the others from 0."""
+    from_one = [name for name, found in occurring.items() if found == set(range(1, highest + 1))]
+    others = set().union(*(found for name, found in occurring.items() if name not in from_one))
+    if from_one and highest >= min(3, len(occurring)) and others == set(range(highest)):
         raise DataError(
             f"{from_one[0]}: must be numbered as the others, got 1 to {highest} where these are 0 to {highest - 1}; "
             f"subtract 1, or give num_classes={highest + 1}"
