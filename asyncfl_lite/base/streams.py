@@ -79,20 +79,25 @@ def untouched_generators() -> Iterator[GlobalStates]:
 
 
 @contextmanager
-def no_global_draws(code: object, what: str, instead: str, error: type[AsyncFLError] = ConfigError) -> Iterator[None]:
+def no_global_draws(
+    code: object, what: str, instead: str, error: type[AsyncFLError] | None = ConfigError
+) -> Iterator[None]:
     """Raise an error at the end of the block if a user's ``code`` drew from the global generators, and restore them.
 
-    The message says ``what`` it is, and which source of random numbers to use ``instead``.
+    The message says ``what`` it is, and which source of random numbers to use ``instead``; without ``error``, it is a
+    warning.
     """
     if is_ours(code):
         yield
         return
     with untouched_generators() as before:
         yield
-        if drawn := before.drawn():
-            raise error(
-                f"{what} draws from global random numbers ({drawn}), which no seed of a run decides; use {instead}"
-            )
+        drawn = before.drawn()
+    line = f"{what} draws from global random numbers ({drawn}), which no seed of a run decides; use {instead}"
+    if drawn and error is not None:
+        raise error(line)
+    if drawn:
+        warnings.warn(line, stacklevel=3)
 
 
 @contextmanager
