@@ -6,14 +6,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, multi_teacher_loss, uncertainty_aware_loss
 from asyncfl_lite.models import fast
-from asyncfl_lite.models.stacked import stacked_forward
-from asyncfl_lite.models.steps import losses_and_gradient, with_backward
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.steps import losses_and_gradient
 from asyncfl_lite.tasks import Task
 
 TASK = Task.from_tensors(torch.zeros(4, 3), torch.arange(4), torch.zeros(4, 3), torch.arange(4))
@@ -79,19 +76,6 @@ def test_a_subclass_with_losses_of_its_own_does_not_inherit_the_gradient():
     losses, gradient = losses_and_gradient(task.losses, weights, logits, labels)
     assert torch.equal(losses, task.losses(logits, labels))
     assert torch.equal(gradient, by_autograd(task.losses, weights, logits, labels))
-
-
-def test_a_chain_gives_its_outputs_and_gradient_without_autograd(monkeypatch):
-    model = VectorModel(nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 4)))
-    x, inputs, of_outputs = model.flatten()[0].repeat(3, 1), torch.randn(3, 5, 12), torch.randn(3, 5, 4)
-    forward = stacked_forward(model)
-    point = x.clone().requires_grad_()
-    expected = forward(point, inputs)
-    (wanted,) = torch.autograd.grad(expected, point, of_outputs)
-    monkeypatch.setattr(torch.autograd, "grad", None)
-    outputs, backward = with_backward(forward)(x, inputs)
-    assert torch.equal(outputs, expected) and torch.equal(backward(of_outputs), wanted)
-    assert not outputs.requires_grad
 
 
 @pytest.mark.parametrize("method", ["fedbuff", "fedecho"])
