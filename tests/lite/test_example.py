@@ -94,8 +94,3 @@ def test_a_strategy_of_flower_is_a_server(monkeypatch):
     config = Config(task="digits", algorithm="flower", rounds=4)
     ours = run(config.replace(algorithm="fedbuff", settings={"buffer_weight": "samples"}, client_lr=config.client_lr))
     torch.testing.assert_close(run(config).x, ours.x, rtol=0, atol=1e-6)
-
-
-def test_a_classifier_of_hugging_face_takes_few_lines():
-    lines = EXAMPLE.with_name("hf_classifier.py").read_text().splitlines()
-    assert len(lines) <= 25 and "save_pretrained" in lines[-1]

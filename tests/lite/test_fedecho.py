@@ -123,14 +123,9 @@ def test_of_sequences_only_the_predictions_are_stored_and_distilled(counts, batc
     counts[chance.randrange(len(counts))] += 1
     tokens = torch.tensor([[1 + chance.randrange(4) if index < count else 0 for index in range(4)] for count in counts])
     model, rng = VectorModel(torch.nn.Embedding(5, 3, dtype=torch.float64)), torch.manual_seed(chance.randrange(1000))
-    context = ServerContext(
-        model,
-        num_clients=4,
-        rng=np.random.default_rng(0),
-        unlabelled=lambda name, count: tokens,
-        predictions=lambda outputs, inputs: outputs[inputs != 0],
-        prediction_counts=lambda inputs: (inputs != 0).sum(-1),
-    )
+    context = ServerContext(model, 4, np.random.default_rng(0), lambda name, count: tokens)
+    context.predictions = lambda outputs, inputs: outputs[inputs != 0]
+    context.prediction_counts = lambda inputs: (inputs != 0).sum(-1)
     method = make_algorithm("fedecho", distill_lr=0.0, distill_batch_size=batch_size)
     method.buffer_size = 100
     method.start(torch.zeros(15, dtype=torch.float64), context)

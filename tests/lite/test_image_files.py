@@ -145,28 +145,19 @@ def test_cifar_pickles(tmp_path, monkeypatch, source, classes):
         source(folder=str(tmp_path)).load()
 
 
-def nearest(some: torch.Tensor, among: torch.Tensor) -> torch.Tensor:
-    """How far each image is from the nearest of others."""
-    return torch.cdist(some.flatten(1).double(), among.flatten(1).double()).amin(1)
-
-
-def cifar_pixels(root: Path) -> np.ndarray:
-    files = sorted((root / "cifar-10-batches-py").glob("part_*"))
-    return np.concatenate([pickle.loads(path.read_bytes())["data"] for path in files]).reshape(-1, 3, 32, 32)
-
-
 def test_cifars_sets_are_the_papers(tmp_path, monkeypatch):
-    cifar_files(tmp_path, 10, monkeypatch)
+    own = cifar_files(tmp_path, 10, monkeypatch).reshape(-1, 3, 32, 32)[:40]
     hundred = cifar_files(tmp_path, 100, monkeypatch).reshape(-1, 3, 32, 32)
-    stl = stl_files(tmp_path, monkeypatch)
+    stl = torch.from_numpy(stl_files(tmp_path, monkeypatch)[:10]) / 255
     task = CIFAR10(folder=str(tmp_path)).load()
-    raw = torch.from_numpy(cifar_pixels(tmp_path)).double() / 255
+    raw = torch.from_numpy(own).double() / 255
     mean, std = raw.mean((0, 2, 3))[:, None, None], raw.transpose(0, 1).flatten(1).std(1)[:, None, None]
-    cross = task.unlabelled_set("cross", 40, RNG(0)) * std + mean
-    assert nearest(cross, torch.from_numpy(hundred[:40]) / 255).max() < 1e-3  # CIFAR-100's training images
-    natural = task.unlabelled_set("natural", 10, RNG(0)) * std + mean
-    small = functional.interpolate(torch.from_numpy(stl[:10]) / 255, size=(32, 32), mode="area")
-    assert nearest(natural, small).max() < 1e-3  # STL-10's, three times smaller
+    for name, others in {  # CIFAR-100's training images, and STL-10's, three times smaller
+        "cross": torch.from_numpy(hundred[:40]) / 255,
+        "natural": functional.interpolate(stl, size=(32, 32), mode="area"),
+    }.items():
+        drawn = task.unlabelled_set(name, len(others), RNG(0)) * std + mean
+        assert torch.cdist(drawn.flatten(1).double(), others.flatten(1).double()).amin(1).max() < 1e-3
     synthetic = task.unlabelled_set("synthetic", 10, RNG(0)) * std + mean
     assert synthetic.shape == (10, 3, 32, 32) and synthetic.min() > -1e-4 and synthetic.max() < 1.0001
 
@@ -280,29 +271,18 @@ def test_the_real_grey_data_sets(source, train_counts):
     assert abs(float(task.inputs.mean())) < 1e-3 and float(task.inputs.std()) == pytest.approx(1, abs=1e-3)
 
 
-@needs("CIFAR10/cifar10-jpeg75.npz")
-def test_the_real_cifar10_jpeg():
-    with np.load(SHARED / "CIFAR10/cifar10-jpeg75.npz") as packed:  # decoding all of it takes a quarter of a minute
-        assert [len(packed[f"{part}_labels"]) for part in ("train", "test")] == [50_000, 10_000]
-        assert [len(packed[f"{part}_offsets"]) for part in ("train", "test")] == [50_001, 10_001]
-    task = CIFAR10JPEG75(folder=str(SHARED), samples=1000, test_samples=500).load()
-    assert task.inputs.shape == (1000, 3, 32, 32) and task.labels.bincount().tolist() == [100] * 10
-    assert task.test_labels.bincount().tolist() == [50] * 10 and task.class_names[6] == "frog"
-
-
-def leaf_files(root: Path, *, split_users: bool = False, dark: bool = True) -> dict[str, list]:
+def leaf_files(root: Path) -> dict[str, list]:
     """Write LEAF's JSON: three writers a file, two files a part, ink dark on white."""
     labels = {}
     for part in ("train", "test"):
         (root / "data" / part).mkdir(parents=True)
         for number in range(2):
-            users = [f"{'t' if split_users and part == 'test' else 'f'}{number}{k:03d}" for k in range(3)]
             data = {}
-            for k, user in enumerate(users):
-                pixels = BYTES.integers(0, 60, (4 + k, 784))
+            for k in range(3):
+                user, values = f"f{number}{k:03d}", (255 - BYTES.integers(0, 60, (4 + k, 784))) / 255
                 labels[part, user] = BYTES.integers(0, 62, 4 + k).tolist()
-                data[user] = {"x": ((255 - pixels if dark else pixels) / 255).tolist(), "y": labels[part, user]}
-            content = {"users": users, "num_samples": [4, 5, 6], "user_data": data}
+                data[user] = {"x": values.tolist(), "y": labels[part, user]}
+            content = {"users": list(data), "num_samples": [4, 5, 6], "user_data": data}
             (root / "data" / part / f"all_data_{number}_keep_0_{part}_9.json").write_text(json.dumps(content))
     return labels
 
@@ -313,17 +293,12 @@ def test_leafs_json(tmp_path):
     assert task.inputs.shape == (30, 1, 28, 28) and task.num_classes == 62 and task.class_names[36] == "a"
     assert np.bincount(task.owners).tolist() == [4, 5, 6, 4, 5, 6]
     assert task.labels.tolist() == [label for (part, _), own in labels.items() if part == "train" for label in own]
+    content = json.loads(next((tmp_path / "femnist/data/train").glob("all_data_0*")).read_text())
+    first = 1 - np.array(content["user_data"]["f0000"]["x"][0])  # ink is made light
+    assert np.corrcoef(first, task.inputs[0].flatten())[0, 1] == pytest.approx(1)
     parts = PARTITIONS.get("natural")().split(task.labels.numpy(), 4, RNG(0), owners=task.owners)
     assert all(len(np.unique(task.owners[part])) == 1 for part in parts)  # a client is a writer
     assert sorted(map(len, parts))[0] >= 4 and len(np.concatenate(parts)) < 30
-
-
-def test_leafs_ink_is_made_light(tmp_path):
-    leaf_files(tmp_path / "a/femnist")
-    dark = FEMNIST(folder=str(tmp_path / "a")).load()
-    content = json.loads(next((tmp_path / "a/femnist/data/train").glob("all_data_0*")).read_text())
-    first = 255 - np.rint(np.array(content["user_data"]["f0000"]["x"][0]) * 255)
-    assert np.corrcoef(first, dark.inputs[0].flatten())[0, 1] == pytest.approx(1)
 
 
 def test_some_writers_are_the_same_every_time(tmp_path):
@@ -341,12 +316,8 @@ def test_the_parquet_copy_of_femnist(tmp_path, monkeypatch):
     parquet = pytest.importorskip("datasets")
     monkeypatch.setattr(parquet.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     pixels = BYTES.integers(0, 256, (20, 28, 28), dtype=np.uint8)
-    features = parquet.Features(
-        image=parquet.Image(),
-        writer_id=parquet.Value("string"),
-        hsf_id=parquet.Value("int64"),
-        character=parquet.ClassLabel(62),
-    )
+    kinds = {"image": parquet.Image(), "writer_id": parquet.Value("string"), "hsf_id": parquet.Value("int64")}
+    features = parquet.Features(**kinds, character=parquet.ClassLabel(62))
     rows = {"image": [Image.fromarray(one) for one in pixels], "writer_id": [f"f{k // 5:04d}_00" for k in range(20)]}
     table = parquet.Dataset.from_dict({**rows, "hsf_id": [0] * 20, "character": list(range(20))}, features=features)
     (tmp_path / "femnist/data").mkdir(parents=True)

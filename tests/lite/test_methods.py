@@ -70,14 +70,6 @@ def test_storage_is_what_the_table_claims(name):
     assert summary["most_versions_in_flight"] <= run.config.concurrency
 
 
-def test_claims_that_the_papers_make():
-    """CA²FL keeps N vectors, FedEcho N × |U| logits and the versions in flight, FedRevive 8 teachers."""
-    claims = {name: ALGORITHMS.get(name) for name in ALGORITHMS}
-    assert claims["ca2fl"].about.models_stored.startswith("N ")
-    assert claims["fedecho"].about.logits_stored == "N * U" and claims["fedecho"].about.keeps_versions
-    assert claimed(claims["fedrevive"](), clients=1000).models == 1 + 8
-
-
 def test_the_table_has_every_method_and_every_switch(capsys, monkeypatch):
     table = method_table().set_index("name")
     assert list(table.index) == list(ALGORITHMS)

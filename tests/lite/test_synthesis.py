@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncfl_lite.algorithms.losses import kl_divergence, multi_teacher_loss
+from asyncfl_lite.algorithms.losses import multi_teacher_loss
 from asyncfl_lite.algorithms.pool import ClassProxies, Pool, probe_inputs, probed_proportions
 from asyncfl_lite.algorithms.synthesis import (
     GeneratedInputs,
@@ -90,12 +90,6 @@ def test_probes_are_noise_or_random_tokens():
 
 
 # Losses
-
-
-def test_worked_divergences():
-    table = kl_divergence(TEACHERS.softmax(-1), STUDENT)
-    expected = torch.stack([vector(0.34821279, 0.0309905), vector(0.5755506, 0.21307816)])
-    torch.testing.assert_close(table, expected, rtol=1e-6, atol=1e-8)
 
 
 def test_worked_synthesis_loss():
@@ -284,31 +278,14 @@ def test_the_best_batch_is_kept_and_both_rates_apply():
     torch.testing.assert_close(one_step.theta, vector(0.75, 2))  # half of the way to θ' = (0.5, 2)
 
 
-def test_a_loss_that_is_not_finite_leaves_the_generator_sound():
+@pytest.mark.parametrize(
+    ("loss", "made"),
+    [(lambda inputs: inputs.sum() / 0, None),
+     (lambda inputs: (inputs * 0).sqrt().sum(), vector(1, 2).expand(2, -1))],  # as xlogy's slope at 0 is infinite
+    ids=["loss", "gradient"],
+)  # fmt: skip
+def test_what_is_not_finite_leaves_the_generator_sound(loss, made):
     synthesiser = Synthesiser(Line(), steps=2)
-    assert synthesiser.synthesise(lambda inputs: inputs.sum() / 0, Line().latents(LABELS, None, rng()), LABELS) is None
+    found = synthesiser.synthesise(loss, Line().latents(LABELS, None, rng()), LABELS)
+    assert torch.equal(found, made) if made is not None else found is None
     assert torch.equal(synthesiser.theta, vector(1, 2))
-
-
-def test_a_gradient_that_is_not_finite_leaves_it_sound_too():
-    """The loss is 0, but the square root's slope there is infinite, as xlogy's is for a teacher that is too certain."""
-    synthesiser = Synthesiser(Line(), steps=2)
-    made = synthesiser.synthesise(lambda inputs: (inputs * 0).sqrt().sum(), Line().latents(LABELS, None, rng()), LABELS)
-    assert torch.equal(made, vector(1, 2).expand(2, -1)) and torch.equal(synthesiser.theta, vector(1, 2))
-
-
-def test_synthesis_finds_what_the_teachers_want_to_see():
-    torch.manual_seed(0)
-    model = VectorModel(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)))
-    x, labels = model.flatten()[0] * 5, torch.full((40,), 3)
-    maker = GeneratedInputs(InputSpec((1, 8, 8), 10, -1, 1), nz=16, width=8, seed=1, like=x)
-    synthesiser = Synthesiser(maker, steps=2, generator_lr=0.01, latent_lr=0.1, meta_rate=0.5)
-
-    def loss(inputs):
-        return target_loss(model(x, inputs)[None], labels, torch.ones(1, 10))
-
-    source, losses = rng(), []
-    for _ in range(40):
-        best = synthesiser.synthesise(loss, maker.latents(labels, x, source), labels)
-        losses.append(loss(best).item())
-    assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:5])

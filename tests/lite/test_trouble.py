@@ -210,8 +210,7 @@ def test_the_server_gives_up_on_slow_clients(policy):
     assert [(client, ended, why) for client, _, _, ended, why in simulation.ended] == [
         (1, time, GIVEN_UP) for time in (3, 6, 9)
     ]
-    in_between = {"before_agg": 9, "after_agg": 9, "rounds": 3, "burst": 3, "refill": 9}
-    assert len(simulation.arrivals) == in_between[policy]
+    assert len(simulation.arrivals) == (3 if policy in ("rounds", "burst") else 9)
     adds_up(simulation)
 
 
@@ -361,7 +360,6 @@ BAD_TRACES = [
     ("client,from,until\n0.5,0,1\n", "line 2: client must be a whole number of at least 0, got '0.5'"),
     ("client,from,until\n0,0,1\n0,-1,1\n", "line 3: from must be a time of at least 0, got '-1'"),
     ("client,from,until\n0,2,2\n", "line 2: until must be a time later than from, got '2' and '2'"),
-    ("client,from,until\n0,0,nan\n", "line 2: until must be a time later than from, or inf, got 'nan'"),
     ("client,from,until\n0,0\n", "line 2: until must be a time later than from, or inf, got None"),
     ("client,from,until\n77,0,1\n", "none of the run's 6 clients is ever there"),
     (None, "No such file or directory"),

@@ -128,23 +128,30 @@ def test_tied_weights_are_kept(own, tmp_path):
 # --- starting from weights ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["safetensors", "torch", "folder", "state dict", "module", "setting"])
+def as_file(name, save):
+    """Something to start from that is written to a file of that name."""
+
+    def make(folder):
+        save(trained().model().state_dict(), folder / name)
+        return folder / name
+
+    return make
+
+
+STARTS = {
+    "safetensors": as_file("w.safetensors", safetensors.torch.save_file),
+    "torch": as_file("w.pt", torch.save),
+    "folder": lambda folder: trained().save(folder / "result"),
+    "state dict": lambda folder: trained().model().state_dict(),
+    "module": lambda folder: trained().model(),
+}
+
+
+@pytest.mark.parametrize("kind", [*STARTS, "setting"])
 def test_a_run_starts_from_weights(kind, tmp_path):
-    module = trained().model()
-    config, weights = CONFIG, tmp_path / "w.safetensors"
-    if kind == "torch":
-        weights = tmp_path / "w.pt"
-        torch.save(module.state_dict(), weights)
-    elif kind == "folder":
-        weights = trained().save(tmp_path / "result")
-    elif kind == "state dict":
-        weights = module.state_dict()
-    elif kind == "module":
-        weights = module
-    else:
-        safetensors.torch.save_file(module.state_dict(), weights)
+    config, weights = CONFIG, STARTS.get(kind, STARTS["torch"])(tmp_path)
     if kind == "setting":
-        config = Config(**{**config.as_dict(), "initial": "weights", "initial_settings": {"file": str(weights)}})
+        config = config.replace(initial="weights", initial_settings={"file": str(weights)})
         weights = None
     started = Run(config, points(), weights=weights)
     assert torch.equal(started.algorithm.x, trained().x)
@@ -189,7 +196,7 @@ WRONG = {
     "another shape": ({"3_bias": torch.ones(4)}, r"other shapes: 3\.bias is \(4,\), not \(3,\)$"),
     "not finite": ({"3_bias": torch.full((3,), torch.nan)}, r"NaN or infinity in 3\.bias$"),
     "all of it": (
-        {f"{place}_x": torch.ones(1) for place in range(5)} | {"1_bias": None},
+        {f"{at}_x": torch.ones(1) for at in range(5)} | {"1_bias": None},
         r"lack 1\.bias; they have .* 2 more",
     ),
 }
