@@ -150,9 +150,6 @@ def test_of_several_commands_one_runs_and_the_others_say_so(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
 
 
-# under other versions of its libraries
-
-
 SAVED = Config(**SETTINGS, checkpoint_every=1)
 THEN = {"asyncfl_lite": "0", "python": "3.11", "torch": "2.14.0", "numpy": "2.4.0", "instructions": "AVX2"}
 

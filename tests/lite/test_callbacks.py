@@ -117,9 +117,6 @@ def test_the_tensorboard_example_writes_what_the_run_says(monkeypatch, tmp_path)
     assert any(name == "staleness" for name, *_ in written) and writer.mock_calls[-1] == mock.call.close()
 
 
-# --- plots of several results --------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def several(plain):
     return [plain, *run_many([CONFIG.with_seed(1), Config(**{**SMALL, "algorithm": "fedasync", "buffer_size": 1})])]
@@ -149,9 +146,6 @@ def test_results_are_drawn_as_they_come(several):
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_one_line(several, curves, words):
     assert words in line(lambda: plot_curves(curves(several)), ConfigError)
-
-
-# A callback that fails costs its run nothing --------------------------------------------------------------------------
 
 
 class Fails:

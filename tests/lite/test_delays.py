@@ -46,9 +46,6 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-# --- every law -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", list(DELAYS))
 def test_every_law_gives_finite_durations_that_only_the_seeds_decide(name, tmp_path):
     sizes = np.arange(30) + 10
@@ -69,9 +66,6 @@ def test_a_million_clients_take_no_more_than_a_few_numbers_each(name):
     arrays = [value for value in vars(delays).values() if isinstance(value, np.ndarray)]
     assert sum(array.nbytes for array in arrays) <= 24 * 1_000_000
     assert delays.draw(999_999, stream(0, "delays")) >= 0
-
-
-# --- FedEcho -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", FEDECHO)
@@ -132,9 +126,6 @@ def test_durations_are_distributed_as_printed(name, parameters, kind, expected):
     assert low <= durations.min() < expected.ppf(0.01) and expected.ppf(0.99) < durations.max() <= high
 
 
-# --- FedRevive, KUIPER, FedADT -------------------------------------------------------------------
-
-
 def test_fedrevive_means_have_the_printed_shares():
     delays = prepared("fedrevive", np.ones(100_000))
     values, counts = np.unique(delays.mean, return_counts=True)
@@ -175,16 +166,10 @@ def test_kuiper_stragglers_are_thirds(num_clients, each):
     assert set(delays.categories) <= {"1x", "3x", "5x"}
 
 
-# --- laws for teaching ---------------------------------------------------------------------------
-
-
 def test_simple_laws():
     assert set(draws(prepared("constant", np.ones(2), duration=1.7), 1, 5)) == {1.7}
     repeated = prepared("per_client", np.ones(5), durations=(1, 2, 5))
     assert [repeated.draw(client, stream(0, "delays")) for client in range(5)] == [1, 2, 5, 1, 2]
-
-
-# --- a law of one's own ---------------------------------------------------------------------------
 
 
 class Doubling(DelayLaw):
@@ -208,9 +193,6 @@ def test_a_law_that_can_only_draw_runs_to_the_end(monkeypatch, tmp_path, capsys,
     assert result.plot().axes[0].get_xlabel() == "virtual time"
     assert main(["run", "--delay", "doubling", "--clients", "6", "--concurrency", "3", "--rounds", "2"]) == 0
     assert main(["list"]) == 0 and "Slower with each client: i takes" in capsys.readouterr().out
-
-
-# --- traces --------------------------------------------------------------------------------------
 
 
 def test_a_trace_draws_each_row_of_its_client_equally(tmp_path):

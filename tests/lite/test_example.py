@@ -61,8 +61,6 @@ def test_accuracy_rises_when_the_slowest_clients_arrive(printed):
     assert printed.endswith("needs 9.5 minutes for each version.\n")
 
 
-# --- bridges to other libraries, each run where its library is installed --------------------------
-
 BRIDGES = {
     ("uplinks", ""): ("asyncfl_lite", "", "256 hidden units: .* versions in half a minute"),
     ("flower_datasets", ""): ("flwr_datasets", "", r"Result\(fedbuff on digits of two classes, .*at version 30"),

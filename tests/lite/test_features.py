@@ -151,9 +151,6 @@ def test_several_models_side_by_side_have_the_features_of_each():
         torch.testing.assert_close([layer[row] for layer in statistics], features)
 
 
-# trackers
-
-
 PICTURES = torch.randn(6, 1, 12, 12, generator=torch.Generator().manual_seed(1))
 LABELS = torch.arange(6) % 3
 SPECS = [CNN(channels=(2, 4)), ResNet(width=2, blocks=(1, 1), norm="none"), FEMNISTCNN(scale=0.1)]

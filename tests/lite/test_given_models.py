@@ -92,8 +92,6 @@ def _outputs(module: nn.Module, task: Task) -> torch.Tensor:
     return getattr(outputs, "logits", outputs)
 
 
-# --- what is recorded, and what is asked for again ------------------------------------------------
-
 DIGITS = Config(**{**SMALL, "rounds": 2, "checkpoint_every": 1})
 
 
@@ -159,20 +157,6 @@ def test_an_interrupted_run_goes_on_only_with_its_module(tmp_path):
     assert torch.equal(again.x, run(DIGITS.replace(checkpoint_every=None), model=module).x)
 
 
-class Ids(ModelSpec):
-    takes = "tokens"
-
-
-class WithVocabulary(Ids):
-    def build_for(self, inputs):
-        return nn.Sequential(nn.EmbeddingBag(inputs.vocabulary, 4), nn.Linear(4, inputs.num_classes))
-
-
-class TooFew(Ids):
-    def build(self, input_shape, num_classes):
-        return nn.Sequential(nn.EmbeddingBag(29, 4), nn.Linear(4, num_classes))
-
-
 MISTAKES = {
     "a name": ("mlp", "must be a torch.nn.Module, or a function without arguments that returns one, got 'mlp'"),
     "arguments": (nn.Linear, "Linear() cannot be built without arguments (TypeError: "),
@@ -190,19 +174,24 @@ def test_a_mistake_is_one_line(mistake):
     assert line(lambda: Run(DIGITS, model=model)).startswith(f"model: {said}")
 
 
+HALVES = {
+    "ids": {},
+    "with": {"build_for": lambda _, inputs: nn.Sequential(nn.EmbeddingBag(inputs.vocabulary, 4), nn.Linear(4, 3))},
+    "few": {"build": lambda _, shape, classes: nn.Sequential(nn.EmbeddingBag(29, 4), nn.Linear(4, classes))},
+}
+
+
 @pytest.mark.filterwarnings("ignore:model. .* is trained one by one")
 def test_a_token_model_may_define_either_half(monkeypatch):
     """Half of what the package's own define is enough; what is missing is said before the run."""
-    for name, kind in {"ids": Ids, "with": WithVocabulary, "few": TooFew}.items():
-        monkeypatch.setitem(MODELS._entries, name, kind)
+    for name, members in HALVES.items():
+        monkeypatch.setitem(MODELS._entries, name, type(name, (ModelSpec,), {"takes": "tokens", **members}))
     task, options = task_of(IDS), {**SMALL, "rounds": 1}
     assert run(Config(**options, model="with"), task=task).summary["versions"] == 1
-    assert WithVocabulary.build is ModelSpec.build
     both = "build(input_shape, num_classes) or build_for(inputs), which return a torch.nn.Module"
     assert line(lambda: Run(Config(**options, model="ids"), task)) == f"model: 'ids' must define {both}"
-    assert line(lambda: Run(Config(**options, model="few"), task)).endswith(
-        "; it must take all 30 tokens of the task, inputs.vocabulary in build_for(inputs)"
-    )
+    told = line(lambda: Run(Config(**options, model="few"), task))
+    assert told.endswith("; it must take all 30 tokens of the task, inputs.vocabulary in build_for(inputs)")
 
 
 def test_padding_is_masked_for_transformers_and_their_own_callers_are_left_alone():

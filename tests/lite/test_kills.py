@@ -46,9 +46,6 @@ def test_a_dozen_kills_change_nothing(algorithm, tmp_path):
     assert {path.name for path in (tmp_path / "run").iterdir()} == left
 
 
-# memory
-
-
 UPDATES = 20_000
 A_ROW = 640
 """Bytes that an update may add to memory: its row in the table of updates, which is part of the result."""

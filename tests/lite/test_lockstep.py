@@ -167,9 +167,6 @@ def test_what_is_shared_has_the_same_bits_in_any_company():
     assert kept > 30 and differ > 10
 
 
-# from a shell
-
-
 AS_SETTINGS = {"clients": 6, "concurrency": 3, "buffer_size": 2, "local_steps": 2, "rounds": 3}
 OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in AS_SETTINGS.items()]
 

@@ -244,9 +244,6 @@ def test_who_is_called_off_is_known_to_be_slower_than_the_round():
     assert oort.durations == {0: 4.0, 1: 4.0, 2: 60.0}
 
 
-# runs
-
-
 @pytest.fixture(scope="module")
 def result():
     return run(Config(**SMALL, selection="oort"))

@@ -391,14 +391,6 @@ def scored(kind, labels=SIDES, classes: int = 2) -> Task:
     return kind("mine", Z, labels, Z, labels, classes)
 
 
-class Focal(Task):
-    """The focal loss with gamma 2."""
-
-    def losses(self, outputs, labels):
-        values = super().losses(outputs, labels)
-        return (1 - torch.exp(-values)) ** 2 * values
-
-
 class Distance(Task):
     """Regression."""
 
@@ -411,11 +403,6 @@ class Tags(Task):
 
     def losses(self, outputs, labels):
         return functional.binary_cross_entropy_with_logits(outputs, labels.float(), reduction="none").mean(-1)
-
-
-def test_another_loss_is_trained_with():
-    plain, focal = (run(TRIED, task=scored(kind)) for kind in (Task, Focal))
-    assert focal.curve["loss"][0] < plain.curve["loss"][0] and focal.summary["versions"] == 3
 
 
 @pytest.mark.parametrize(

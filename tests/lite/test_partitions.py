@@ -33,9 +33,6 @@ def distance(name: str, labels: np.ndarray, num_clients: int, **parameters) -> f
     return total_variation(label_counts(labels, parts, labels.max() + 1))
 
 
-# --- every partition -----------------------------------------------------------------------------
-
-
 @settings(max_examples=120, deadline=None)
 @given(
     name=st.sampled_from(ONCE),
@@ -73,9 +70,6 @@ def test_labels_may_be_words_or_leave_numbers_out(name):
         assert a.tolist() == b.tolist()
 
 
-# --- IID and natural -----------------------------------------------------------------------------
-
-
 def test_iid_sizes_differ_by_at_most_one():
     assert sorted(len(part) for part in split("iid", balanced(103, 10), 10)) == [10] * 7 + [11] * 3
 
@@ -86,9 +80,6 @@ def test_natural_gives_each_client_one_owner_whole():
     chosen = [set(owners[part]) for part in parts]
     assert all(len(names) == 1 for names in chosen) and len(set.union(*chosen)) == 3
     assert all(len(part) == (owners == owners[part[0]]).sum() for part in parts)
-
-
-# --- Dirichlet -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", DIRICHLET)
@@ -207,9 +198,6 @@ def test_setting_up_calls_next_to_nothing_for_each_client(name):
     assert (calls(20_000) - calls(10_000)) / 10_000 < 6
 
 
-# --- bias ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "bias", "own", "other"),
     [
@@ -269,9 +257,6 @@ def test_who_is_left_of_a_federation_has_what_it_has_in_the_whole():
     assert len(np.unique(np.concatenate(three))) == sum(map(len, three))
     with pytest.raises(ConfigError, match=r"of: must be at least the run's 5 clients, got 4"):
         part_of(5, of=4)
-
-
-# --- measures ------------------------------------------------------------------------------------
 
 
 def test_label_counts_and_total_variation():

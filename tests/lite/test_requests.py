@@ -151,20 +151,12 @@ def test_what_differs_does_not_share():
 
 
 def test_results_come_in_the_order_of_requests():
-    model = VectorModel(mlp())
-    requests = [
-        descent(model, 0),
-        answers(model, 0),
-        descent(VectorModel(cnn()), 1),
-        descent(model, 2),
-        answers(model, 1),
-    ]
+    model, image = VectorModel(mlp()), VectorModel(cnn())
+    requests = [descent(model, 0), answers(model, 0), descent(image, 1), descent(model, 2), answers(model, 1)]
     for request, result in zip(requests, fulfilled(requests), strict=True):
         alone = fulfilled_now(request)
-        if isinstance(request, Descent):
-            assert torch.equal(result, alone)
-        else:
-            assert all(torch.equal(*pair) for pair in zip(result, alone, strict=True))
+        pairs = [(result, alone)] if isinstance(request, Descent) else zip(result, alone, strict=True)
+        assert all(torch.equal(*pair) for pair in pairs)
     assert fulfilled([]) == []
 
 
@@ -172,9 +164,6 @@ def test_a_mean_over_a_minibatch_is_of_its_own_rows():
     """By hand: the first minibatch has samples 2 and 0, the second, shorter one sample 1."""
     batches = Minibatches(torch.zeros(3, 1), torch.tensor([2, 0, 1]), [2, 1])
     assert batches.means(torch.tensor([1.0, 2.0, 6.0])).tolist() == [3.5, 3.5, 2.0]
-
-
-# gradients of losses, written by hand
 
 
 TASK = Task.from_tensors(torch.zeros(4, 3), torch.arange(4), torch.zeros(4, 3), torch.arange(4))

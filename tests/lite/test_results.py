@@ -46,9 +46,6 @@ def idle(monkeypatch):
     monkeypatch.setattr(Run, "finish", None)
 
 
-# Another run's result is not lost -------------------------------------------------------------------------------------
-
-
 def test_a_result_is_not_saved_over_that_of_another_configuration(result, other, tmp_path):
     result.save(tmp_path)
     before = contents(tmp_path)
@@ -124,9 +121,6 @@ def test_a_save_that_was_killed_is_done_again(files_there, result, tmp_path):
         (tmp_path / name).unlink()
     result.save(tmp_path)
     assert load_complete(tmp_path, CONFIG) is not None
-
-
-# What a run reads is part of what it is -------------------------------------------------------------------------------
 
 
 def rows(header: str, *of_client: str) -> str:

@@ -268,7 +268,9 @@ def test_half_way_models_are_those_of_that_time_and_jobs_train_after_it():
 
 def dispatching(how) -> type:
     """A policy that does something else after a report."""
-    return type("Mine", (type(Continuous(1)),), {"after_receive": lambda self, simulation, client, changed: how(simulation)})
+    return type(
+        "Mine", (type(Continuous(1)),), {"after_receive": lambda self, simulation, client, changed: how(simulation)}
+    )
 
 
 @pytest.mark.parametrize(

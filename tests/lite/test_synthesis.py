@@ -38,9 +38,6 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-# Proxies and weights
-
-
 def test_worked_weights():
     expected = torch.stack([vector(0.875, 0.4, 0.1428571429), vector(0.125, 0.6, 0.8571428571)])
     torch.testing.assert_close(teacher_weights(PROXIES), expected, **exactly)
@@ -89,9 +86,6 @@ def test_probes_are_noise_or_random_tokens():
     assert sorted(tokens.unique().tolist()) == list(range(7))
 
 
-# Losses
-
-
 def test_worked_synthesis_loss():
     weights = teacher_weights(PROXIES)
     assert target_loss(TEACHERS, LABELS, weights).item() == pytest.approx(0.7900015384, rel=1e-7)
@@ -125,26 +119,6 @@ def test_features_count_by_layer_and_by_mean_weight():
     assert total.item() == pytest.approx(0.7900015384 + 0.5 * share * 13)
 
 
-def test_losses_of_several_servers_side_by_side_are_those_of_each():
-    generator = torch.Generator().manual_seed(0)
-
-    def drawn(*shape):
-        return torch.randn(shape, generator=generator, dtype=torch.float64)
-
-    logits, student, stored = drawn(3, 4, 5, 6), drawn(3, 5, 6), drawn(3, 4, 2, 9)
-    layers = [drawn(3, 4, 2, 7), drawn(3, 4, 2, 2)]
-    labels, weights = torch.randint(6, (3, 5), generator=generator), drawn(3, 4, 6).softmax(1)
-    alphas = {"alpha_feat": 0.3, "alpha_adv": 0.7}
-    found = synthesis_loss(logits, layers, stored, student, labels, weights, **alphas)
-    for row in range(3):
-        own = logits[row], [layer[row] for layer in layers], stored[row]
-        alone = synthesis_loss(*own, student[row], labels[row], weights[row], **alphas)
-        torch.testing.assert_close(found[row], alone)
-
-
-# Pool
-
-
 @given(st.integers(1, 12), st.lists(st.integers(1, 15), min_size=1, max_size=6))
 def test_pool_keeps_the_latest_and_never_more_than_it_may(capacity, sizes):
     pool, everything = Pool(capacity), []
@@ -168,8 +142,6 @@ def test_what_is_drawn_has_a_label_of_the_teacher(labels, shares, seed):
         allowed = {label for label in labels if share[label] > 0} or set(labels)
         assert set(pool.labels[row].tolist()) <= allowed
 
-
-# Generators, prompts, meta-learning
 
 LIKE = torch.zeros(1)
 

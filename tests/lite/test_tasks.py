@@ -186,9 +186,6 @@ def test_a_task_of_sequences_shows_kinds_or_sizes():
     assert [bar.get_height() for bar in show(plain, parts).subfigs[1].axes[0].patches] == [4, 8]
 
 
-# image tasks that need no file, fixed subsets, the server's images, augmentation
-
-
 def test_subsets_are_balanced_fixed_and_nested():
     labels = RNG(0).integers(0, 5, 400)
     few, more = balanced(labels, 52), balanced(labels, 150)

@@ -15,7 +15,6 @@ from torch import nn
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import CNN, MLP, ModelSpec, ResNet
-from asyncfl_lite.models.base import initial_model
 from asyncfl_lite.runs.assembly import load_task, servers_own
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.teacher_chain import TeacherChain, logit_error
@@ -46,9 +45,6 @@ def same(one, other):
 def logits_of(module, inputs):
     with torch.no_grad():
         return module.eval()(inputs)
-
-
-# the loss
 
 
 def test_worked_logit_error():
@@ -98,9 +94,6 @@ def test_gradients_are_clipped(clip, length, plain, monkeypatch):
     assert student.bias.norm().item() == pytest.approx(length, rel=1e-5)
 
 
-# the chain
-
-
 def layers(module):
     """Convolutions and linear layers but for those on shortcuts, as a ResNet's depth is counted."""
     return sum(
@@ -133,9 +126,6 @@ def test_relatives_have_as_many_parts_and_even_widths(sizes, scale):
     channels = CNN(channels=tuple(sizes)).larger(scale).channels
     assert len(channels) == len(sizes) and not any(width % 2 for width in channels)
     assert all(abs(width - scale * size) <= 1 + 1e-9 for width, size in zip(channels, sizes, strict=True))
-
-
-# what it learns
 
 
 class Dropping(ModelSpec):
@@ -173,15 +163,6 @@ def test_the_same_streams_give_the_same_model_and_others_another():
     assert not same(one, built(chain, Dropping(), seed=2))
 
 
-def test_the_last_layer_can_start_anew():
-    task = load_task(DIGITS)
-    random = initial_model(MLP(), task.input_spec, 1)
-    kept, anew = (built(TeacherChain(epochs=3, reinitialise_last=choice), MLP()) for choice in (False, True))
-    assert torch.equal(anew[1].weight, kept[1].weight) and not torch.equal(anew[1].weight, random[1].weight)
-    assert torch.equal(anew[3].weight, random[3].weight) and torch.equal(anew[3].bias, random[3].bias)
-    assert not torch.equal(kept[3].weight, random[3].weight)
-
-
 @pytest.mark.parametrize(
     "switch",
     [{"fraction": 0.2}, {"teachers": [{"hidden": [80]}, {"hidden": [70]}]}, {"teaching_assistants": 0}, {"epochs": 3},
@@ -192,9 +173,6 @@ def test_every_switch_switches(switch):
         return Run(Config(**SMALL, initial="teacher_chain", initial_settings={"epochs": 2, **settings})).algorithm.x
 
     assert not torch.equal(start(), start(**switch))
-
-
-# runs
 
 
 def test_a_run_starts_ahead_and_no_client_has_the_servers_samples():
@@ -208,9 +186,6 @@ def test_a_run_starts_ahead_and_no_client_has_the_servers_samples():
     result = taught.finish()
     assert result.curve["accuracy"].iloc[0] > 0.7 > 0.4 > random.curve["accuracy"].iloc[0]
     assert torch.equal(result.x, run(config).x)
-
-
-# a task of the server's own
 
 
 def from_digits(**more):

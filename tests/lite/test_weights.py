@@ -36,9 +36,6 @@ def in_use(module: nn.Module) -> bool:
     return not any(part.training for part in module.modules())
 
 
-# --- model(), save and load -----------------------------------------------------------------------
-
-
 def test_the_model_is_the_one_that_was_tested():
     result, task = trained(), points()
     module = result.model()
@@ -123,9 +120,6 @@ def test_tied_weights_are_kept(own, tmp_path):
     assert equal(module, result.model()) and module.second.weight is module.first.weight
     half = {name: value for name, value in module.state_dict().items() if name != "second.weight"}
     fill(result.model(), half, "a file that names it once")
-
-
-# --- starting from weights ------------------------------------------------------------------------
 
 
 def as_file(name, save):
