@@ -127,8 +127,12 @@ def test_augmentation_depends_on_its_generator_alone():
     kept = images.clone()
     first, again, other = (CropAndFlip()(images, generator(seed)) for seed in (3, 3, 4))
     assert torch.equal(first, again) and not torch.equal(first, other)
-    going_on = generator(3)
-    assert torch.equal(CropAndFlip()(images, going_on), first)
-    assert not torch.equal(CropAndFlip()(images, going_on), first)  # from batch to batch
     assert torch.equal(images, kept) and torch.equal(torch_state, torch.get_rng_state())
     assert torch.equal(CropAndFlip()(images[:4], generator(3)), first[:4])  # the first images of a larger batch
+
+
+def test_a_generator_goes_on_from_batch_to_batch():
+    images, one, two = torch.randn(6, 1, 8, 8), generator(), generator()
+    first, second = CropAndFlip()(images, one), CropAndFlip()(images, one)
+    assert not torch.equal(first, second)
+    assert torch.equal(first, CropAndFlip()(images, two)) and torch.equal(second, CropAndFlip()(images, two))

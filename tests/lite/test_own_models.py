@@ -52,6 +52,8 @@ class Channels(nn.Module):
         return self.last(functional.dropout1d(self.first(inputs[:, None]), 0.4, self.training).flatten(1))
 
 
+# --- dropout --------------------------------------------------------------------------------------
+
 DROPOUTS = {
     "a layer of a chain": lambda: layers(nn.ReLU(), nn.Dropout(0.4)),
     "functions": Functional,
@@ -95,6 +97,9 @@ def test_other_random_layers_are_trained_one_by_one_with_the_same_bits_each_time
         assert torch.equal(run(config, task=points()).x, first.x)
 
 
+# --- frozen parts ---------------------------------------------------------------------------------
+
+
 def frozen_first() -> nn.Module:
     """A network whose first half stays: a layer, BatchNorm with statistics from elsewhere, dropout."""
     body = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Dropout(0.5))
@@ -114,6 +119,9 @@ def test_a_frozen_part_is_used_as_it_came():
     torch.testing.assert_close(model(x, inputs, buffers), expected)
     together = vmap(lambda row: model(row, inputs, train=True))(torch.stack([x, x]))
     torch.testing.assert_close(together[1], expected)
+
+
+# --- models that are trained one by one -----------------------------------------------------------
 
 
 class Gru(nn.Module):
@@ -181,6 +189,9 @@ def test_one_sample_goes_by_running_statistics_and_leaves_them():
     assert torch.equal(buffers, before)
     model(x, inputs, buffers, train=True)
     assert not torch.equal(buffers, before)
+
+
+# --- mistakes -------------------------------------------------------------------------------------
 
 
 def counted(layer, x):
