@@ -277,8 +277,9 @@ def test_clients_that_only_differ_are_taken():
     labels, cm = np.arange(40) % 2, pd.DataFrame(WIDE, columns=["h", "k", "l"])
     metres = cm.assign(h=cm["h"] / 100, k=200.0)
     clients = {"a": (cm.assign(k=200.0), labels), "b": (metres, labels)}
-    said = "^client 'a', inputs: column 'h' goes from .* if the units differ, convert them"
-    with pytest.warns(UserWarning, match=said):
+    with pytest.warns(
+        UserWarning, match="^client 'a', inputs: column 'h' goes from .* if the units differ, convert them"
+    ):
         Task.from_clients(clients, (metres, labels))
 
 

@@ -19,7 +19,6 @@ from asyncfl_lite.runs.results import class_summary, class_table, is_constant_an
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import TABLES
 from asyncfl_lite.tasks import Task
-from conftest import same
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "local_steps": 4, "rounds": 8, "eval_every": 2}
 
@@ -139,8 +138,9 @@ def test_no_two_parts_of_a_run_share_a_stream(monkeypatch):
 def test_save_and_load(result, tmp_path):
     folder = result.save(tmp_path / "a/b")
     loaded = load_result(folder)
-    same(loaded, result)
-    assert loaded.config == result.config
+    assert loaded.config == result.config and loaded.summary == result.summary
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(loaded, table), getattr(result, table))
     record = json.loads((folder / "result.json").read_text())
     assert record["config_hash"] == result.config.hash and record["status"] == "complete"
     assert {"asyncfl_lite", "torch", "python"} <= set(record["versions"])

@@ -333,10 +333,11 @@ def test_newsgroups_from_files(tmp_path, write, monkeypatch):
     assert torch.equal(task.unlabelled_set("natural", 5, RNG(0)), task.inputs[:5])  # of training posts
 
 
-LINES = ["From: a", "", "> q", "words", "he writes: x", "--", " -- ", "In article", "|x"]
-
-
-@given(st.lists(st.sampled_from(LINES), max_size=9))
+@given(
+    st.lists(
+        st.sampled_from(["From: a", "", "> q", "words", "he writes: x", "--", " -- ", "In article", "|x"]), max_size=9
+    )
+)
 @settings(max_examples=150, deadline=None)
 def test_posts_are_cut_by_scikit_learns_rules(lines):
     post = "\n".join([*lines, "end"])
