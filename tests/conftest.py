@@ -144,6 +144,16 @@ def same(one: Result, other: Result) -> None:
         pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), check_exact=True)
 
 
+def die_after(arrivals: int, config: Config, path: Path, **given) -> None:
+    """Run with a checkpoint until so many arrivals, and fail."""
+    from asyncfl_lite import Run
+
+    begun = Run(config, checkpoint=path, **given)
+    begun.simulation.observers.append(lambda simulation, _: 1 / (arrivals - len(simulation.arrivals)))
+    with pytest.raises(ZeroDivisionError):
+        begun.finish()
+
+
 def vector(*values: float) -> torch.Tensor:
     """A float64 vector."""
     import torch

@@ -215,16 +215,7 @@ def test_a_method_may_take_long_for_its_first_version():
 
 
 def test_a_state_that_cannot_be_loaded_is_named():
-    class Exact(FedBuff):
-        """Keeps an object in its state."""
-
-        state_names = (*FedBuff.state_names, "rate")
-
-        def start(self, x0, context=None, **options):
-            super().start(x0, context, **options)
-            self.rate = Decimal(1)
-
-    found = failures(Exact)
+    found = failures(mine(state_names=(*FedBuff.state_names, "rate"), rate=Decimal(1)))
     assert list(found) == ["save_and_restore"]
     assert "checkpoint not used" in found["save_and_restore"]
 

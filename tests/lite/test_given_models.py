@@ -14,7 +14,7 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.models.given import GivenModel
 from asyncfl_lite.testing import check_model
-from conftest import line
+from conftest import die_after, line
 
 SMALL = {"partition": "iid", "clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 1, "client_lr": 0.05,
          "local_steps": 1, "batch_size": 5, "initial": "random"}  # fmt: skip
@@ -140,15 +140,8 @@ def test_a_module_s_name_is_recorded_and_the_module_is_asked_for(tmp_path):
 
 
 def test_an_interrupted_run_goes_on_only_with_its_module(tmp_path):
-    class Off(Exception):
-        pass
-
-    def stop(run):
-        raise Off
-
     module, path = net(), tmp_path / "run.pt"
-    with pytest.raises(Off):
-        run(DIGITS, model=module, checkpoint=path, on_version=stop)
+    die_after(3, DIGITS, path, model=module)
     config = Config.from_mapping(Run(DIGITS, model=module).config.as_dict())  # as it is read from a file
     assert "'Sequential'" in line(lambda: run(config, checkpoint=path)) and path.exists()
     with pytest.raises(ValueError, match="is the checkpoint of another configuration .model_settings differ"):

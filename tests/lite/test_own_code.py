@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -65,15 +64,15 @@ IN_PLACE = {  # what writes, and the same without
 }
 
 
+@pytest.mark.filterwarnings("ignore:model. .* is trained one by one")
 @pytest.mark.parametrize("cohort", ["auto", "off"])
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_a_model_that_works_in_place_changes_nobodys_data_and_computes_the_same(own, name, cohort):
     writes, plain = IN_PLACE[name]
     task, settings = points(), {"algorithm": "fedecho", "settings": {"distill_samples": 20, "distill_set": "own"}}
     before, pool = checksum(task), task.unlabelled_set("own", 20, np.random.default_rng(0))
-    with warnings.catch_warnings(action="ignore"):  # one of them is trained one by one
-        result = run(own(lambda: Net(writes), vectorize=cohort, **settings), task=task)
-        expected = run(own(lambda: Net(plain), vectorize="off", **settings), task=task)
+    result = run(own(lambda: Net(writes), vectorize=cohort, **settings), task=task)
+    expected = run(own(lambda: Net(plain), vectorize="off", **settings), task=task)
     assert checksum(task) == before
     assert torch.equal(task.unlabelled_set("own", 20, np.random.default_rng(0)), pool)
     torch.testing.assert_close(result.x, expected.x, rtol=1e-4, atol=1e-6)
@@ -118,56 +117,45 @@ def test_parameters_and_statistics_that_evaluation_changes_are_copies(own):
     assert torch.equal(curves[0].model().norm.running_mean, curves[1].model().norm.running_mean)
 
 
-@pytest.mark.parametrize(
-    "hook", ["register_forward_hook", "register_forward_pre_hook", "forward", "register_full_backward_hook"]
-)
+HOOKS = {
+    "after": lambda layer: layer.register_forward_hook(lambda module, inputs, outputs: 2 * outputs),
+    "before": lambda layer: layer.register_forward_pre_hook(lambda module, inputs: (2 * inputs[0],)),
+    "forward": lambda layer: setattr(layer, "forward", lambda inputs: 2 * functional.linear(inputs, layer.weight)),
+    "backward": lambda layer: layer.register_full_backward_hook(lambda module, of_inputs, of_outputs: None),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("hook", HOOKS)
 def test_a_cohort_calls_hooks_as_one_client_does(own, hook):
     def make() -> nn.Module:
         torch.manual_seed(0)
         net = nn.Sequential(nn.Flatten(), nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 3))
-        if hook == "forward":
-            net[1].forward = lambda inputs: 2 * functional.linear(inputs, net[1].weight)
-        elif hook == "register_full_backward_hook":
-            net[1].register_full_backward_hook(lambda module, of_inputs, of_outputs: None)
-        else:
-            getattr(net[1], hook)(lambda module, *values: tuple(2 * v for v in values[0]) if len(values) == 1
-                                  else 2 * values[-1])  # fmt: skip
+        HOOKS[hook](net[1])
         return net
 
-    with warnings.catch_warnings(action="ignore"):
-        one, other = (run(own(make, vectorize=cohort), task=points()) for cohort in ("auto", "off"))
+    one, other = (run(own(make, vectorize=cohort), task=points()) for cohort in ("auto", "off"))
     torch.testing.assert_close(one.x, other.x, rtol=1e-4, atol=1e-6)
 
 
-def weight_normed() -> nn.Module:
-    with warnings.catch_warnings(action="ignore"):
-        return nn.utils.weight_norm(nn.Linear(8, 6))
-
-
-def pruned() -> nn.Module:
-    layer = nn.Linear(8, 6)
-    prune.l1_unstructured(layer, "weight", 0.5)
-    return layer
-
-
 PARAMETRISED = {
-    "old weight_norm": weight_normed,
+    "old weight_norm": lambda: nn.utils.weight_norm(nn.Linear(8, 6)),
     "weight_norm": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(8, 6)),
     "old spectral_norm": lambda: nn.utils.spectral_norm(nn.Linear(8, 6)),
     "spectral_norm": lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(8, 6)),
     "orthogonal": lambda: nn.utils.parametrizations.orthogonal(nn.Linear(8, 6)),
-    "pruned": pruned,
+    "pruned": lambda: prune.l1_unstructured(nn.Linear(8, 6), "weight", 0.5),
 }
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PARAMETRISED)
 def test_layers_whose_weights_are_computed_are_trained_saved_and_read(own, name, tmp_path):
     """Without weight decay, which torch's ``orthogonal`` does not allow for."""
     make = lambda: nn.Sequential(nn.Flatten(), PARAMETRISED[name](), nn.ReLU(), nn.Linear(6, 3))  # noqa: E731
     config = own(make, weight_decay=0.0)
-    with warnings.catch_warnings(action="ignore"):
-        result = run(config, task=points())
-        saved, begun = load_result(result.save(tmp_path)).model(), Run(config, points()).model
+    result = run(config, task=points())
+    saved, begun = load_result(result.save(tmp_path)).model(), Run(config, points()).model
     model = result.model()
     shown = model[1].weight.detach().clone()
     outputs = model(X[:4])

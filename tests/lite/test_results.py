@@ -40,12 +40,6 @@ def other():
     return run(OTHER)
 
 
-@pytest.fixture
-def idle(monkeypatch):
-    """Nothing may be run: what is refused is refused before."""
-    monkeypatch.setattr(Run, "finish", None)
-
-
 def test_a_result_is_not_saved_over_that_of_another_configuration(result, other, tmp_path):
     result.save(tmp_path)
     before = contents(tmp_path)
@@ -105,7 +99,8 @@ def test_the_rest_of_a_file_of_ours_is_replaced_and_need_not_be_removed_by_hand(
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("name", ["result.json", "clients.csv", "curve.csv", "classes.csv"])
-def test_files_of_other_origin_are_never_replaced(name, force, result, tmp_path, idle):
+def test_files_of_other_origin_are_never_replaced(name, force, result, tmp_path, monkeypatch):
+    monkeypatch.setattr(Run, "finish", None)  # nothing is run before
     (tmp_path / name).write_text("name,address\nall,mine\n")
     for write in (result.save, lambda folder, force: run_in(folder, CONFIG, force=force)):
         with pytest.raises(ResultError, match=f"{name}: was not written by asyncfl_lite"):

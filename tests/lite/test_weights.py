@@ -18,7 +18,7 @@ from asyncfl_lite.base.errors import ConfigError, DataError, ResultError
 from asyncfl_lite.models.weights import fill
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.store import write_record
-from conftest import line
+from conftest import die_after, line
 
 CONFIG = Config(**SMALL | {"rounds": 3, "eval_every": 3}, model_settings={"hidden": [6]})
 
@@ -155,16 +155,16 @@ def test_a_run_starts_from_weights(kind, tmp_path):
     assert set(started.data) == {"own data", "own weights" if kind in ("state dict", "module") else "initial_settings"}
 
 
-def test_a_checkpoint_goes_on_with_its_own_weights_only(tmp_path):
+def test_a_checkpoint_goes_on_with_its_own_data_and_weights_only(tmp_path):
     config = CONFIG.model_copy(update={"checkpoint_every": 1})
     path, state = tmp_path / "run.pt", trained().model().state_dict()
-    begun = Run(config, points(), path, state)
-    begun.simulation.version_observers.append(lambda simulation: 1 / (2 - simulation.algorithm.version))
-    with pytest.raises(ZeroDivisionError):
-        begun.finish()
+    die_after(5, config, path, task=points(), weights=state)
     other = {name: value + 1 for name, value in state.items()}
-    with pytest.raises(ResultError, match="is the checkpoint of a run on other data .own weights changed since"):
-        Run(config, points(), path, other)
+    moved = points()
+    moved.inputs[0] += 1
+    for task, weights, what in ((points(), other, "weights"), (moved, state, "data")):
+        with pytest.raises(ResultError, match=f"is the checkpoint of a run on other data .own {what} changed since"):
+            Run(config, task, path, weights)
     whole = run(CONFIG, task=points(), weights=state)
     assert torch.equal(run(config, task=points(), checkpoint=path, weights=state).x, whole.x)
 
