@@ -270,32 +270,6 @@ def final(algorithm="fedrevive", settings=None, **more):
     return finished.finish(), finished
 
 
-def same_weights(left, right):
-    return left.summary["weights_sha256"] == right.summary["weights_sha256"]
-
-
-@pytest.mark.parametrize("model", [{}, BATCH_NORM], ids=["mlp", "batchnorm"])
-def test_without_beta_it_is_vanilla_bit_for_bit(model):
-    never = {"beta_family": "constant", "beta_constant": 0.0}
-    vanilla, _ = final("fedbuff", buffer_size=1, scheduling="after_agg", **model)
-    damped, damped_run = final("afl_dw", never, **model)
-    revived, revived_run = final("fedrevive", {**BUSY, **never}, **model)
-    assert same_weights(damped, vanilla)
-    assert same_weights(revived, vanilla)
-    assert revived.updates.equals(vanilla.updates)
-    assert len(revived_run.algorithm.pool) > 0
-    if model:
-        assert torch.equal(damped_run.algorithm.buffers, revived_run.algorithm.buffers)
-
-
-@pytest.mark.parametrize("off", [{"k_kd": 0}, {"kd_lr": 0.0}, {"synthesis_only_rounds": 99}])
-def test_without_distillation_it_is_afl_dw_bit_for_bit(off):
-    damped, _ = final("afl_dw", {"s_max": BUSY["s_max"]})
-    revived, _ = final("fedrevive", {**BUSY, **off})
-    assert same_weights(revived, damped)
-    assert revived.updates.equals(damped.updates)
-
-
 def test_dd_distils_on_real_data_that_no_client_has():
     result, run_ = final("dd_fedrevive", {"kd_lr": 1e-2})
     held = round(len(run_.task.labels) / 7)
@@ -319,7 +293,7 @@ def test_batchnorm_is_mixed_and_its_statistics_are_the_features():
     before = server.buffers.clone()
     assert server.distilled_update() is not None and torch.equal(server.buffers, before)  # the student has a copy
     unfeatured, _ = final("fedrevive", {**BUSY, "alpha_feat": 0.0}, **BATCH_NORM)
-    assert not same_weights(result, unfeatured)
+    assert not torch.equal(result.x, unfeatured.x)
 
 
 # Text

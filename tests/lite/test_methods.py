@@ -109,6 +109,28 @@ SWITCHES = {  # a run, and changes of its method's options each of which changes
 }  # fmt: skip
 
 
+BASE, NEVER = SHORT | {"buffer_size": 2, "rounds": 6, "seed": 3}, {"beta_family": "constant", "beta_constant": 0.0}
+VANILLA = REVIVED | {"algorithm": "fedbuff", "buffer_size": 1, "scheduling": "after_agg"}
+MODELS = ({}, {"model": "cnn", "model_settings": {"norm": "batch"}})
+SAME = [  # two runs that end alike
+    *((BASE | model | {"algorithm": "fedecho", "settings": off}, BASE | model | {"algorithm": "fedbuff"})
+      for off in ({"distill_lr": 0.0}, {"distill_q": 0}) for model in MODELS),
+    *((REVIVED | model | {"algorithm": name, "settings": off}, VANILLA | model)
+      for name, off in (("afl_dw", NEVER), ("fedrevive", BUSY | NEVER)) for model in MODELS),
+    *((REVIVED | {"algorithm": "fedrevive", "settings": BUSY | off},
+       REVIVED | {"algorithm": "afl_dw", "settings": {"s_max": BUSY["s_max"]}})
+      for off in ({"k_kd": 0}, {"kd_lr": 0.0}, {"synthesis_only_rounds": 99})),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("quick_syntheses")
+@pytest.mark.parametrize("pair", SAME)
+def test_with_a_part_off_one_method_is_another_bit_for_bit(pair):
+    one, other = (run(Config(**given)) for given in pair)
+    states = (result.model().state_dict().values() for result in (one, other))  # with running statistics
+    assert all(map(torch.equal, *states)) and one.updates.equals(other.updates)
+
+
 @functools.cache
 def unswitched(name: str) -> str:
     return run(Config(algorithm=name, **SWITCHES[name][0])).summary["weights_sha256"]
