@@ -16,7 +16,6 @@ from asyncfl_lite import Config, run, schedule
 from asyncfl_lite.clients.cohorts import ClientData, Cohort, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models import CNN, MLP, fast
-from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.stacked import Alone, chain_of, stacked_forward
 from asyncfl_lite.models.steps import SGD, Rows, descending, with_backward
 from asyncfl_lite.models.vectors import VectorModel
@@ -291,10 +290,6 @@ def test_side_by_side_equals_vmap(name):
         outputs = forward(point, inputs)
         found.append((outputs, *torch.autograd.grad((outputs * weights).sum(), point)))
     torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
-    alone = [model.outputs(row, some) for row, some in zip(x, inputs, strict=True)]
-    torch.testing.assert_close(
-        torch.stack(fulfilled_now(Answers(model, x, inputs, [None] * 3, one_for_all=False))), torch.stack(alone)
-    )
 
 
 @pytest.mark.parametrize("size", [12, 1])

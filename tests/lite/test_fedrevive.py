@@ -30,9 +30,6 @@ PAPERS = FedRevive.t_gen
 FAMILIES = ("cosine", "linear", "exponential", "stepwise")
 
 
-# The schedule β
-
-
 @pytest.mark.parametrize(
     ("family", "tau", "expected"),
     [
@@ -56,9 +53,6 @@ def test_schedule_starts_at_nothing_and_never_falls(family, one, other, span):
     low, high = sorted((one, other))
     assert method.beta(0) == 0
     assert 0 <= method.beta(low) <= method.beta(high) <= 1
-
-
-# The update rule
 
 
 def faked(model, *, seed=0, spec=None, labelled=None, unlabelled=None):
@@ -105,9 +99,6 @@ def test_worked_update_of_dd(monkeypatch):
     monkeypatch.setattr(server, "distilled_update", lambda: vector(0.1, 0.1))
     server.receive(update((0.4, 0), label_counts=COUNTS))
     torch.testing.assert_close(server.x, vector(1.05, 0.01), **exactly)
-
-
-# Distillation, with a linear model in float64
 
 
 def distilling(teachers, proportions=None, **settings):
@@ -158,9 +149,6 @@ def test_one_step_is_the_gradient_of_the_mean_over_teachers():
         loss = loss + 4 * (target * (target.log() - answer)).sum(-1).mean() / 2
     loss.backward()
     torch.testing.assert_close(method.distilled_update(), -0.5 * student.grad, rtol=1e-10, atol=1e-14)
-
-
-# Teachers, proxies, warm-up
 
 
 def test_the_latest_client_models_are_the_teachers():
@@ -250,8 +238,6 @@ def test_the_papers_adversarial_term_begins_where_the_authors_code_begins_it(tas
     assert chosen.freeze_rounds + chosen.synthesis_only_rounds - 1 in range(version - PAPERS, version)
 
 
-# Whole runs
-
 SMALL = {
     "task": "digits", "clients": 8, "concurrency": 4, "rounds": 10, "seed": 3, "eval_every": 5, "local_steps": 3, "batch_size": 10,
     "client_optimizer": "sgd", "weight_decay": 1e-4, "client_lr": 0.1,
@@ -296,9 +282,6 @@ def test_batchnorm_is_mixed_and_its_statistics_are_the_features():
     assert not torch.equal(result.x, unfeatured.x)
 
 
-# Text
-
-
 def token_task():
     """Texts of 8 tokens out of 30, of three classes: each has ten tokens of its own, half of a text is noise."""
     rng = np.random.default_rng(0)
@@ -334,9 +317,6 @@ def test_text_is_made_up_by_soft_prompts():
     first, second = pool.inputs[0, :4], pool.inputs[15, :4]
     torch.testing.assert_close(first, second)  # one batch has the same prompts
     assert not torch.allclose(pool.inputs[-1, :4], first)  # which are learned
-
-
-# models of one's own that take embeddings in the place of tokens
 
 
 TASK = token_task()

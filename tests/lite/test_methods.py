@@ -24,16 +24,8 @@ FEW = {"fedecho": {"distill_samples": 40, "distill_q": 1}, "fedfa": {"queue_leng
 
 def small(name: str, **more) -> Config:
     buffer = {"buffer_size": 3} if ALGORITHMS.get(name).buffered else {}
-    base = {
-        "task": "digits",
-        "clients": 8,
-        "concurrency": 4,
-        "local_steps": 2,
-        "horizon": 40.0,
-        "rounds": None,
-        "eval_every": 1000,
-    }
-    return Config(algorithm=name, settings=FEW.get(name, {}), **{**base, **buffer, **more})
+    base = {"task": "digits", "clients": 8, "concurrency": 4, "local_steps": 2, "horizon": 40.0, "rounds": None}
+    return Config(algorithm=name, settings=FEW.get(name, {}), **{**base, **buffer, "eval_every": 1000, **more})
 
 
 def vectors(value, d: int, seen: set[tuple[int, int]]) -> int:

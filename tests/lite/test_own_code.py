@@ -30,9 +30,6 @@ DIGITS = Config(
 )
 
 
-# --- models -----------------------------------------------------------------------------------------------------------
-
-
 class Net(nn.Module):
     """A network whose first operation is ``first(inputs, training)``."""
 
@@ -164,9 +161,6 @@ def test_layers_whose_weights_are_computed_are_trained_saved_and_read(own, name,
     assert not torch.equal(shown, begun.loaded(*begun.flatten())[1].weight)
 
 
-# --- data, losses, scores, callbacks ----------------------------------------------------------------------------------
-
-
 class Writes(Task):
     """Writes into whatever it is given, and returns what a task returns."""
 
@@ -224,8 +218,6 @@ def test_a_callback_that_changes_a_tasks_data_is_told_and_the_next_run_is_sound(
     with pytest.warns(UserWarning, match="were changed in this process"):
         assert checksum(task_of(DIGITS)) == before
 
-
-# --- global random streams --------------------------------------------------------------------------------------------
 
 DRAWS = {"torch's": lambda: float(torch.rand(())), "numpy.random": np.random.rand, "random": random.random}
 

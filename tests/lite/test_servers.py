@@ -218,9 +218,6 @@ def test_fedasmus_clients_merge_half_way_in_a_real_run(monkeypatch):
     assert ends[None] == ends[0.0] != ends[0.5]  # merging at once merges what was just sent: nothing
 
 
-# refusals
-
-
 @pytest.mark.parametrize(
     ("delta", "version", "reason"),
     [((float("nan"), 0), 0, "not finite"), ((0, float("inf")), 0, "not finite"), ((-float("inf"), 0), 0, "not finite"),
@@ -232,9 +229,6 @@ def test_unsound_updates_are_refused_and_counted(delta, version, reason):
     assert not method.receive(update((1, 1))) and method.receive(update((1, 1)))
     assert torch.equal(method.x, vector(2, 1)) and method.version == 1
     assert [(one.client, one.reason.startswith(reason)) for one in method.rejections] == [(3, True)]
-
-
-# running statistics
 
 
 def test_running_statistics_take_the_mean_or_the_mean_change():
@@ -290,9 +284,6 @@ def test_fedfas_variances_stay_positive_and_an_update_may_bring_none():
     assert len(method.buffer_entries) == len(method.entries) == 2
 
 
-# which accuracy weighs an update of KUIPER's
-
-
 def test_which_accuracy():
     method = served("kuiper", acc="post_eval")
     assert method.client_reports == {"trained_accuracy"}
@@ -314,9 +305,6 @@ def test_the_readings_of_training_accuracy_and_of_t0(settings, version, report, 
     sent = update((0, 0), received_accuracy=0.25, train_accuracy=0.5, trained_accuracy=1.0)
     assert method.accuracy_factor(sent) == factor
     assert method.client_reports == (frozenset({report}) if report else frozenset())
-
-
-# control variates
 
 
 def test_worked_control_variate():

@@ -72,17 +72,11 @@ def adds_up(simulation) -> None:
     assert len({(row.client, row.dispatched_at) for row in first}) <= len(first) == simulation.received
 
 
-# settings
-
-
 def test_by_default_nothing_goes_wrong():
     assert Faults().none and Config().faults == Faults()
     assert all(not Faults(**faults).none for faults in STRIKING.values())
     assert type(Run(config()).simulation) is Simulation
     assert type(Run(config(faults={"crash": 0.1})).simulation) is FaultySimulation
-
-
-# nothing changes where nothing strikes
 
 
 @pytest.mark.parametrize("algorithm", ["fedbuff", "fedavg", "kuiper", "fedasmu", "fedecho"])
@@ -93,9 +87,6 @@ def test_trouble_that_never_strikes_changes_no_bit(algorithm, faults):
         pd.testing.assert_frame_equal(getattr(plain, table), getattr(troubled, table), check_exact=True)
     assert plain.summary.items() <= troubled.summary.items()
     assert troubled.summary["lost_jobs"] == 0
-
-
-# randomness
 
 
 def fates_drawn(kinds, count=300, seed=4) -> list[Fate]:
@@ -170,9 +161,6 @@ def test_choices_and_batches_do_not_move():
         assert len(cut) == max(1, math.ceil(3 * job.fate.share))
         job.fate = None
         assert np.array_equal(cut, one.trainer.plan(job).indices[: len(cut)])
-
-
-# the clock
 
 
 TIMELINES = {
@@ -252,9 +240,6 @@ def test_lost_jobs_are_never_trained_and_leave_their_reason():
                if job.fate and job.fate.lost)  # fmt: skip
     assert {why for *_, why in one.simulation.ended} == {DROPPED_OUT, LEFT, GIVEN_UP}
     adds_up(one.simulation)
-
-
-# clients that come and go
 
 
 def write_trace(path, spells):
@@ -375,9 +360,6 @@ def test_a_bad_trace_is_one_line(text, message, tmp_path):
     assert message in told and str(path) in told
 
 
-# whether a run goes on
-
-
 def damaged(damage: float, delta: float) -> FaultySimulation:
     """A run of one in flight, whose clients send this delta, many of them damaged."""
     method = make_algorithm("fedbuff")
@@ -406,9 +388,6 @@ def test_a_run_that_loses_every_job_ends(policy):
     assert clock(policy, Fixed(2), 3, {"time_out": 1}, rounds=5, horizon=7.0).clock == 7
 
 
-# methods
-
-
 @pytest.mark.parametrize(
     ("algorithm", "kind"), [*(("fedbuff", kind) for kind in STRIKING), *((name, "everything") for name in ALGORITHMS)]
 )
@@ -432,9 +411,6 @@ def test_a_method_goes_on_under_faults_and_they_are_counted(algorithm, kind):
             assert counts[count] == 0
     assert not result.updates["accepted"][result.updates["refused"].notna()].any()
     assert result.updates["accepted"][result.updates["refused"].isna()].all()
-
-
-# results
 
 
 def test_a_version_that_a_loss_completes_is_tested_and_told_once():
