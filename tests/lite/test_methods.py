@@ -18,7 +18,9 @@ from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.simulation import Simulation
 
-FEW = {"fedecho": {"distill_samples": 40, "distill_q": 1}, "fedfa": {"queue_length": 4}}
+FEW = {
+    "fedecho": {"distill_samples": 40, "distill_q": 1}, "fedfa": {"queue_length": 4}, "fedrevive": {"num_teachers": 4}
+}  # fmt: skip
 """Settings with which a few versions show the most that a method stores, quickly."""
 
 

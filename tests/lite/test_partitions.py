@@ -13,7 +13,7 @@ from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import deal_out, make_simulation
 from asyncfl_lite.simulator.clock_only import VersionCounter
-from asyncfl_lite.tasks.partitions import PARTITIONS, donations, label_counts, total_variation
+from asyncfl_lite.tasks.partitions import PARTITIONS, deal, donations, label_counts, total_variation
 
 LABEL_PARTITIONS = sorted(set(PARTITIONS) - {"natural", "given"})
 ONCE = sorted(set(LABEL_PARTITIONS) - {"dirichlet_wrap", "pathological"})
@@ -102,6 +102,14 @@ def test_class_mixes_of_clients_are_dirichlet(name, alpha, total):
     shares = counts / counts.sum(axis=1, keepdims=True)
     assert shares.mean() == pytest.approx(0.1)
     assert shares.var() == pytest.approx(0.1 * 0.9 / (total + 1), rel=0.15)
+
+
+def test_deal_keeps_the_counts_and_shuffles_within_a_class():
+    kinds, counts = balanced(300, 3), np.array([[50, 0, 50], [10, 20, 70], [0, 0, 100]])
+    first, second = (deal(kinds, counts, stream(seed, "partition")) for seed in (0, 1))
+    for clients in (first, second):
+        assert [np.bincount(clients[kinds == kind], minlength=3).tolist() for kind in range(3)] == counts.tolist()
+    assert (first != second).any() and (np.diff(first[kinds == 0]) < 0).any()
 
 
 def test_class_shares_over_clients_are_dirichlet():
