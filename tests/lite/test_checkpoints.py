@@ -257,6 +257,8 @@ def test_loading_executes_nothing(tmp_path):
     (line,) = [str(warning.message) for warning in told if "checkpoint not used" in str(warning.message)]
     assert "neither a tensor nor a plain value" in line  # and not how to read it all the same
     assert not re.search("weights.only|still be loaded|options", line, re.I)
+    torch.load(io.BytesIO(buffer.getvalue()), weights_only=False)
+    assert (tmp_path / "executed").exists()  # that it would have
 
 
 def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):

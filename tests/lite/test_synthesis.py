@@ -44,24 +44,15 @@ def test_worked_weights():
 
 
 def test_worked_proxy():
-    proxies = ClassProxies(3)
-    first = probed_proportions(vector(1, 0, -1)[None], 0.8)
-    torch.testing.assert_close(first, vector(0.7306791292, 0.2093430755, 0.0599777953), **exactly)
-    proxies.add(5, first)
-    torch.testing.assert_close(proxies.of([5])[0], first, **exactly)
-    proxies.add(5, probed_proportions(vector(0, 2, 0)[None], 0.8))
-    both = vector(0.4005942949, 0.5341620771, 0.065243628)
-    torch.testing.assert_close(proxies.of([5])[0], both, **exactly)
+    proxies, logits = ClassProxies(3), torch.stack([vector(1, 0, -1), vector(0, 2, 0)])
+    first, both = vector(0.7306791292, 0.2093430755, 0.0599777953), vector(0.4005942949, 0.5341620771, 0.065243628)
+    torch.testing.assert_close(probed_proportions(logits, 0.8), both, **exactly)  # averaged after the softmax
+    for upload, expected in ((logits[:1], first), (logits[1:], both)):
+        proxies.add(5, probed_proportions(upload, 0.8))
+        torch.testing.assert_close(proxies.of([5])[0], expected, **exactly)
     assert proxies.complete(5)
     proxies.add(5, vector(1, 0, 0))  # a third upload changes nothing
     torch.testing.assert_close(proxies.of([5])[0], both, **exactly)
-
-
-def test_probes_are_averaged_after_the_softmax():
-    logits = torch.stack([vector(1, 0, -1), vector(0, 2, 0)])
-    torch.testing.assert_close(
-        probed_proportions(logits, 0.8), vector(0.4005942949, 0.5341620771, 0.065243628), **exactly
-    )
 
 
 def test_a_client_that_is_not_known_or_overflows_counts_as_uniform():
@@ -100,11 +91,8 @@ def test_worked_distillation_loss():
     student = torch.cat([STUDENT[batch] for batch in batches])
     teachers = torch.cat([TEACHERS[k][batch] for k, batch in enumerate(batches)])
     assert multi_teacher_loss(student, teachers).item() == pytest.approx(0.3712635826, rel=1e-7)
-
-
-def test_temperature_divides_logits_and_squares_the_loss():
-    softer = 4 * multi_teacher_loss(STUDENT / 2, TEACHERS[0] / 2)
-    torch.testing.assert_close(multi_teacher_loss(STUDENT, TEACHERS[0], 2.0), softer)
+    softer = 4 * multi_teacher_loss(student / 2, teachers / 2)
+    torch.testing.assert_close(multi_teacher_loss(student, teachers, 2.0), softer)
 
 
 def test_features_count_by_layer_and_by_mean_weight():
