@@ -45,15 +45,13 @@ def tiny(marker: tuple[int, ...] = (1,)) -> LanguageTokens:
     def encode(text: str) -> list[int]:
         return [3 + letters.index(letter) for letter in text]
 
-    return LanguageTokens(
-        encode=encode,
-        decode=lambda row: "".join(letters[token - 3] for token in row),
-        prompt=lambda question: [*encode(question), *marker],
-        size=TOKENS,
-        marker=marker,
-        end=2,
-        padding=0,
-    )
+    def decode(row) -> str:
+        return "".join(letters[token - 3] for token in row)
+
+    def prompt(question: str) -> list[int]:
+        return [*encode(question), *marker]
+
+    return LanguageTokens(encode=encode, decode=decode, prompt=prompt, size=TOKENS, marker=marker, end=2, padding=0)
 
 
 def task_of(problems, length=8, marker=(1,), **more) -> GenerationTask:
@@ -288,14 +286,9 @@ def test_mathinstruct(tmp_path):
 def test_the_published_gsm8k():
     train, test = (read_gsm8k(str(SHARED), part, download=False) for part in ("train", "test"))
     assert (len(train), len(test)) == (7473, 1319)
-    assert all(
-        final_number(answer) is not None and "####" in answer and "<<" not in answer for _, answer in train + test
-    )
+    for _, answer in train + test:
+        assert final_number(answer) is not None and "####" in answer and "<<" not in answer
     assert final_number(train[0][1]) == 72 and final_number(test[0][1]) == 18
-    task = GSM8K(folder=str(SHARED), samples=200, test_samples=50, vocabulary=1000).load()
-    kept = len(task.inputs) + len(task.test_inputs)
-    assert kept > 240 and (kept == 250 or f"{250 - kept} problems" in task.source)
-    assert task.inputs.shape[1] == 320 and len(np.unique(task.kinds)) >= 5
 
 
 # models
@@ -389,12 +382,3 @@ def test_lora_trains_and_sends_its_matrices_alone():
     with torch.no_grad():
         torch.testing.assert_close(lora(x, tokens), whole(w, tokens))  # its second matrices start at 0
     assert (result.x != 0).float().mean() > 0.9
-
-
-def test_decoding_looks_at_no_answer():
-    tasks = [task_of([("ab", one), ("cd", other)]) for one, other in (("47", "4"), ("7777", ""))]
-
-    def predict(tokens):  # the next token is a function of all before it
-        return one_hot(tokens.cumsum(1) % 6 + 3)
-
-    assert tasks[0].written(predict, tasks[0].inputs) == tasks[1].written(predict, tasks[1].inputs)
