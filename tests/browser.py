@@ -28,14 +28,9 @@ from playwright.sync_api import Error, Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 NAMES = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "microsoft-edge",
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)
+)  # fmt: skip
 PATIENCE = 300.0
 """Seconds that a run of a notebook, or a start, may take on a busy machine; nothing waits longer than it must."""
 

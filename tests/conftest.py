@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -127,6 +128,14 @@ def line(call: Callable[[], object], kind: type[Exception] | None = None) -> str
     return str(caught.value)
 
 
+def wait_for(condition: Callable[[], object], seconds: float = 150) -> None:
+    """Look again and again until it is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
 def contents(folder: Path) -> dict[Path, bytes | None]:
     """Every file below a folder with what it holds, and every folder."""
     return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
@@ -167,11 +176,11 @@ def started(name: str, x0=(1.0, 0.0), context: ServerContext | None = None, **se
     return method
 
 
-def toy_grid(folder: Path, *names: str, seeds: Sequence[int] = (0,), **settings) -> Path:
-    """Write a tier's file whose paper has the named cells, or ``toy/a`` alone; return it."""
+def toy_grid(folder: Path, *names: str, seeds: Sequence[int] = (0,), cells: dict | None = None, **settings) -> Path:
+    """Write a tier's file whose paper has the named cells, or these, or ``toy/a`` alone; return it."""
     small = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, **settings}
     tier = {"seeds": list(seeds), "settings": small}
-    cells = dict.fromkeys(names or ("toy/a",), {})
+    cells = cells or dict.fromkeys(names or ("toy/a",), {})
     (folder / "toy.yaml").write_text(json.dumps({"paper": "toy", "tiers": {"smoke": tier}, "cells": cells}))
     (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
     return folder / "smoke.yaml"

@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+
+from conftest import wait_for
 
 ROOT = Path(__file__).parent.parent
 WRITER = """
@@ -51,10 +52,7 @@ def test_a_signal_leaves_no_folder_and_no_program(fake, tmp_path, name, number):
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     own = {"preexec_fn": lambda: signal.signal(number, signal.SIG_DFL)}  # even if what runs the tests ignores it
     script = psutil.Popen(command, env=fake, **pipes, **own)
-    end = time.monotonic() + 60
-    while not list((tmp_path / "temporary").glob("*/True1")):
-        assert time.monotonic() < end and script.poll() is None
-        time.sleep(0.01)
+    wait_for(lambda: list((tmp_path / "temporary").glob("*/True1")) or script.poll() is not None)
     programs = script.children(recursive=True)
     script.send_signal(number)
     _, told = script.communicate(timeout=60)

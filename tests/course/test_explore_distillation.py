@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from asyncfl_course.explore import distillation_figure, distillation_terms, explore_distillation
+from asyncfl_course.explore import distillation_figure, distillation_terms
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, uncertainty_aware_loss
 
@@ -65,10 +65,3 @@ def test_fedadts_weight_goes_by_version():
     for version in (0, 250, 1000, 5000):
         terms = distillation_terms(TEACHER, STUDENT, rule="fedadt", version=version, weight=0.9)
         assert terms.weight == method.kl_weight(version)
-
-
-@pytest.fixture
-def explorer():
-    box = explore_distillation()
-    *controls, _, picture = box.children
-    return {control.description: control for control in controls}, picture

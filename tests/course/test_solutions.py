@@ -91,16 +91,3 @@ def test_every_lesson_has_solutions_and_every_block_is_found():
         assert text.count("<summary>Solution") == text.count("Solution</summary>") > 0, name
         assert text.count("```python") == sum(one.language == "python" for one in book.solutions), name
     assert SECONDS.keys() <= {one.name for one in SOLUTIONS} and min(SECONDS.values(), default=3) > 2
-
-
-# --- what a solution needs ------------------------------------------------------------------------
-
-
-def book(tmp_path, *cells: str) -> Lesson:
-    """A notebook whose cells that begin with # are markdown."""
-    new = nbformat.v4.new_notebook()
-    new.cells = [
-        nbformat.v4.new_markdown_cell(one) if one.startswith("#") else nbformat.v4.new_code_cell(one) for one in cells
-    ]
-    nbformat.write(new, tmp_path / "99_made_up.ipynb")
-    return lesson(tmp_path / "99_made_up.ipynb")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-import test_readme as readme
+from refresh import rows_below
 
 from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.claims.headlines import HEADLINES
@@ -32,7 +32,7 @@ def test_every_claim_and_headline_has_a_kept_verdict():
 
 def test_the_kept_verdicts_are_those_that_the_results_count():
     """``docs/results.md`` is held to the records by other tests."""
-    rows = readme.rows_below("## Claims, paper by paper", (ROOT / "docs/results.md").read_text())
+    rows = rows_below("## Claims, paper by paper", (ROOT / "docs/results.md").read_text())
     shown = {paper.lower(): [*map(int, counts)] for paper, tier, _, *counts in rows if tier == "laptop"}
     for paper, claims in CLAIMS.items():
         found = KEPT.loc[[claim.id for claim in claims], "verdict"].value_counts()

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import refresh
-from test_findings import printed_gain
 
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import write_table
@@ -26,7 +25,7 @@ def test_every_paper_is_there_tuned():
 
 @pytest.mark.parametrize("lead", [lead for lead in LEADS if lead.kind == STAND_IN], ids=lambda lead: lead.title)
 def test_a_printed_lead_is_the_papers(lead):
-    assert lead.printed == pytest.approx(printed_gain(lead.ours, lead.fedbuff), abs=0.05)
+    assert lead.printed == pytest.approx(refresh.printed_gain(lead.ours, lead.fedbuff), abs=0.05)
 
 
 def recorded(folder: Path, accuracies: dict[str, list[float]]) -> Path:
