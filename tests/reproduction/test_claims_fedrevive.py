@@ -21,25 +21,11 @@ TABLE4 = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "femnist": "FEMNIST", 
 PAPER = cells_of("fedrevive", "paper")
 
 
-def test_the_papers_numbers_are_in_the_papers_tier():
-    by_name = {name: cell.config for name, cell in PAPER.items()}
-    assert {(c.clients, c.concurrency, c.local_steps, c.batch_size, c.client_optimizer) for n, c in by_name.items()
-            if "snippets" not in n} == {(1000, 100, 25, 32, "adam")}  # fmt: skip
-    table4 = {
-        "cifar10": (3e-4, 0.05, 2),
-        "cifar100": (3e-4, 0.1, 3),
-        "newsgroups": (1e-3, 0.1, 3),
-        "femnist": (1e-3, 0.025, 1),
-    }
-    for data, expected in table4.items():
-        buff = by_name[f"fedrevive/table1/{data}/fedbuff"]
-        assert (buff.client_lr, buff.server_lr, buff.buffer_size) == expected
-        own, damped = by_name[f"fedrevive/table1/{data}/fedrevive"], by_name[f"fedrevive/table1/{data}/afl_dw"]
-        assert (own.client_lr, own.server_lr) == (damped.client_lr, damped.server_lr)  # the paper gives AFL-DW the same
-    assert by_name["fedrevive/table1/cifar100/dd_fedrevive"].client_lr == 1e-4
-    assert by_name["fedrevive/table1/cifar10/fedrevive"].settings.kd_lr == 1e-4
-    assert all(c.alpha == 1.0 for n, c in by_name.items() if "dir1" in n)
-    assert all(c.delay == "fedrevive_shift" for n, c in by_name.items() if "shifted" in n)
+def test_figures_have_the_heterogeneity_and_delays_that_they_print():
+    """What tables print is in test_setups.py."""
+    for name, cell in PAPER.items():
+        assert "dir1" not in name or cell.config.alpha == 1.0
+        assert "shifted" not in name or cell.config.delay == "fedrevive_shift"
 
 
 def test_the_versions_that_ours_names_are_the_clocks():
