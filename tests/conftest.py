@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items):
     solved: dict = {}
     for item in items:
         if type(item).__name__ == "IPyNbCell" and "exercise" in item.cell.metadata.get("tags", []):
-            from exercises import exercises_of, filled
+            from solutions import exercises_of, filled
 
             if item.path not in solved:
                 solved[item.path] = {stub.checked: stub for stub in exercises_of(item.path)}
@@ -214,6 +214,14 @@ def linear_model(inputs: int, outputs: int) -> VectorModel:
     layer = torch.nn.Linear(inputs, outputs, bias=False, dtype=torch.float64)
     torch.nn.init.zeros_(layer.weight)
     return VectorModel(layer)
+
+
+@pytest.fixture
+def shown(monkeypatch) -> list:
+    """What a report's page displays."""
+    things: list = []
+    monkeypatch.setattr("asyncfl_reproduction.report.page.display", lambda *more: things.extend(more))
+    return things
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from conftest import tracked
 
 ROOT = Path(__file__).parent.parent
@@ -69,17 +67,6 @@ def _is_attribute(node: ast.expr) -> bool:
 def test_nothing_runs_what_it_reads_but_what_is_listed():
     found = {(path.relative_to(ROOT).as_posix(), name) for path in CODE for name in dangers(path.read_text())}
     assert found == set(ALLOWED), "each needs a reason in ALLOWED, or another way"
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["pickle.load(f)", "torch.load(p)", "torch.load(p, weights_only=False)", "np.load(p, allow_pickle=True)",
-     "yaml.load(t, yaml.Loader)", "eval(x)", "exec(x)", "os.system(x)", "pd.read_pickle(p)", "joblib.load(p)",
-     "from pickle import loads", "class U(pickle.Unpickler): pass", "subprocess.run(x, shell=True)",
-     "torch.hub.load(a, b)", "AutoModel.from_pretrained(x, trust_remote_code=True)"],
-)  # fmt: skip
-def test_the_search_finds(code):
-    assert dangers(code)
 
 
 def test_the_lab_binds_to_loopback_and_keeps_its_token():

@@ -16,8 +16,7 @@ from pathlib import Path
 import mistakes
 import pytest
 import torch
-from exercises import Stub, exercises_of
-from solutions import lesson, needed
+from solutions import Stub, exercises_of, lesson, needed
 from test_solutions import as_in_a_notebook  # noqa: F401
 
 from asyncfl_course import lessons

@@ -12,8 +12,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
-from exercises import exercises_of
-from solutions import Lesson, Solution, lesson, needed
+from solutions import Lesson, Solution, exercises_of, lesson, needed
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.models import INITIALISERS, MODELS

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from exercises import exercises_of
+from solutions import exercises_of
 
 from asyncfl_course import lessons, teaching
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from exercises import exercises_of
+from solutions import exercises_of
 
 from asyncfl_course import lessons, zoo
 from asyncfl_course.zoo import cards, training

@@ -15,24 +15,8 @@ import torch
 
 from asyncfl_lite.tasks import Task, TaskSource
 
-WORDS = [
-    "north",
-    "south",
-    "east",
-    "west",
-    "river",
-    "stone",
-    "apple",
-    "cloud",
-    "paper",
-    "train",
-    "green",
-    "seven",
-    "horse",
-    "table",
-    "light",
-    "sound",
-]
+WORDS = ["north", "south", "east", "west", "river", "stone", "apple", "cloud", "paper", "train", "green", "seven",
+         "horse", "table", "light", "sound"]  # fmt: skip
 
 
 class Shape(NamedTuple):

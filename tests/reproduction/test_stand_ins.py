@@ -8,6 +8,7 @@ import torch
 
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.base import digits_images, mnist_images, split
+from asyncfl_reproduction.standins.glyphs import Glyphs
 from asyncfl_reproduction.standins.images import OverlaidMNIST, OverlaidPairs100, PairDigits100, Spoiling, Writers
 from asyncfl_reproduction.standins.text import Topics20Bags
 
@@ -37,6 +38,7 @@ def test_pairs_of_digits():
 SMALL_PAIRS = {"samples": 300, "test_samples": 100}
 STAND_INS = [PairDigits100(**SMALL_PAIRS), Writers(writers=10), Writers(writers=10, side=10, overlay=0.35, noise=0.3)]
 STAND_INS += [OverlaidMNIST(), OverlaidPairs100(**SMALL_PAIRS), Topics20Bags(samples=600, test_samples=200, worlds=3)]
+STAND_INS += [Glyphs(samples=400, test_samples=100, worlds=4)]
 
 
 @pytest.mark.parametrize("source", STAND_INS, ids=str)
