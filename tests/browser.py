@@ -24,7 +24,7 @@ from pathlib import Path
 import nbformat
 import psutil
 from nbformat.sign import NotebookNotary
-from playwright.sync_api import Error, Page, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 NAMES = (
@@ -179,24 +179,6 @@ def serious(page: Page, rules: dict[str, dict] | None = None) -> dict[str, list[
         for one in Axe().run(page, options=options).response["violations"]
         if one["impact"] in ("serious", "critical")
     }
-
-
-@contextlib.contextmanager
-def reported(page: Page, folder: Path) -> Iterator[None]:
-    """Have a failure say what was on the screen: ``screen.png`` and ``screen.txt`` in a folder, the text in brief."""
-    try:
-        yield
-    except (AssertionError, Error) as problem:
-        said = [f"{type(problem).__name__}: {problem}"]
-        with contextlib.suppress(Error):  # the browser may be what failed
-            page.screenshot(path=folder / "screen.png", timeout=20_000)
-            said += [dialog.inner_text() for dialog in page.locator(".jp-Dialog-content").all()]
-            state = page.evaluate(STATE) or {"kernel": "none", "counts": [], "errors": []}
-            ran = sum(count is not None for count in state["counts"])
-            said += [f"{ran} of {len(state['counts'])} code cells have run; the kernel is: {state['kernel']}"]
-            said += state["errors"]
-            (folder / "screen.txt").write_text("\n\n".join([*said, page.locator("body").inner_text()]))
-        raise AssertionError("\n".join([*said, f"see screen.png, screen.txt in {folder}"])) from problem
 
 
 def copied(folder: Path, home: Path) -> Path:

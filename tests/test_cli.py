@@ -90,9 +90,8 @@ def test_help_names_all_that_can_be_chosen(capsys):
 
 def test_help_shows_the_defaults_of_the_task_and_method_beside_it(capsys):
     shown = helped(capsys, "--task", "mrpc", "--algorithm=fedecho")
-    assert (
-        "default: bert" in shown["model"] and "default: 10" in shown["clients"] and "adamw" in shown["client-optimizer"]
-    )
+    assert "default: bert" in shown["model"] and "default: 10" in shown["clients"]
+    assert "adamw" in shown["client-optimizer"]
     assert "checkpoint=google-bert/bert-base-uncased" in shown["model-settings"]
 
 
@@ -131,9 +130,8 @@ def test_streams_that_are_closed_or_full_change_no_exit_code(command, streams, c
 def test_a_list_read_from_source_code_is_what_the_registries_hold(capsys):
     for kind, (setting, *_) in KINDS.items():
         described = registries()[setting].describe()
-        assert registered()[REGISTRIES[setting]] == described and list(registered()[REGISTRIES[setting]]) == list(
-            described
-        )
+        assert registered()[REGISTRIES[setting]] == described
+        assert list(registered()[REGISTRIES[setting]]) == list(described)
         assert main(["list", kind, "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == {kind: described}
     for others in ([SimpleNamespace(dist=None)], [SimpleNamespace(dist=SimpleNamespace(name="other"))]):

@@ -173,9 +173,8 @@ def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
             exec(code, names)
     if page.stem == "running":
         assert [round(value, 6) for value in names["method"].x.tolist()] == [1.1, 0.2]
-        assert (
-            len(names["results"]) == 3 and len(names["jobs"].updates) == names["results"][0].summary["client_updates"]
-        )
+        assert len(names["results"]) == 3
+        assert len(names["jobs"].updates) == names["results"][0].summary["client_updates"]
     if page.stem == "data":
         assert names["result"].summary["final_accuracy"] > 0.9 and names["result_of_wine"].summary["parameters"] == 139
         assert names["said"].keys() == names["mistakes"].keys()

@@ -278,10 +278,8 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, shown):
     assert counts.to_dict() == {"FedEcho": 1, "FedRevive": 0, "KUIPER": 0, "FedADT": 0, "all": 1}
     page.Page(SMOKE, tmp_path).summary()
     (told,) = of("HTML", shown)
-    assert (
-        "2 of 3 cells predict one class for everything" in told
-        and "FedEcho, Table 4: FedEcho (constant answer)" in told
-    )
+    assert "2 of 3 cells predict one class for everything" in told
+    assert "FedEcho, Table 4: FedEcho (constant answer)" in told
 
 
 def test_runs_of_another_meaning_are_flagged_and_left_out(monkeypatch, tmp_path):

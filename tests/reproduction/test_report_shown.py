@@ -117,8 +117,7 @@ def test_claims_that_were_not_run_are_folded_with_their_reason():
     ]
     html = shown.claims(pd.DataFrame([claims(detail="why"), *left]), NAMES)
     before, _, folded = html.partition("<summary>2 claims not run</summary>")
-    assert (
-        "FE-1" in before and "FE-2" not in before and "its cells were not run" in folded and "no such device" in folded
-    )
+    assert "FE-1" in before and "FE-2" not in before and "its cells were not run" in folded
+    assert "no such device" in folded
     only = shown.claims(pd.DataFrame(left).drop(columns=[FIXED, f"{FIXED}, detail"]), NAMES)
     assert only.startswith("<details") and only.endswith("</details>")
