@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 import zlib
 from contextlib import suppress
@@ -214,6 +215,27 @@ def linear_model(inputs: int, outputs: int) -> VectorModel:
     layer = torch.nn.Linear(inputs, outputs, bias=False, dtype=torch.float64)
     torch.nn.init.zeros_(layer.weight)
     return VectorModel(layer)
+
+
+@pytest.fixture
+def as_in_a_notebook(monkeypatch):
+    """The lessons' folder, figures that nobody sees, and no names registered for other tests."""
+    import matplotlib.pyplot as plt
+
+    from asyncfl_lite.runs.config import registries
+
+    monkeypatch.chdir(ROOT / "notebooks")
+    monkeypatch.setitem(sys.modules, "lesson", type(sys)("lesson"))
+    known = registries().values()
+    before = [{name: registry.get(name) for name in registry} for registry in known]  # imports all of them
+    backend = plt.get_backend()
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+    plt.switch_backend(backend)
+    for registry, entries in zip(known, before, strict=True):
+        loaded = {name: one for name, one in registry._entries.items() if one.__module__.startswith("asyncfl_")}
+        registry._entries = loaded | entries  # ours are imported once, when they are asked for
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import inspect
 
 import numpy as np
 import pytest
-from test_exercises import MISTAKES, STUBS, answered, as_in_a_notebook  # noqa: F401
+from test_exercises import MISTAKES, STUBS, answered
 from variants import forms
 
 from asyncfl_course import exercises, lessons
@@ -40,7 +40,7 @@ def in_other_forms(answer, id: str):
 
 
 @pytest.mark.parametrize("id", [one for one in sorted(STUBS) if not one.startswith("17.")])
-def test_a_right_answer_is_right_in_any_form(id, as_in_a_notebook):  # noqa: F811
+def test_a_right_answer_is_right_in_any_form(id, as_in_a_notebook):
     tried = {name: lessons.check(id, form) for name, form in in_other_forms(answer_of(id), id)}
     assert {name: repr(found) for name, found in tried.items() if not found} == {}
 
@@ -54,7 +54,7 @@ CONSTANTS = {
 
 
 @pytest.mark.parametrize("id", sorted(CONSTANTS))
-def test_a_constant_is_not_told_before_the_second_try(id, as_in_a_notebook, monkeypatch):  # noqa: F811
+def test_a_constant_is_not_told_before_the_second_try(id, as_in_a_notebook, monkeypatch):
     monkeypatch.setattr(exercises, "_ATTEMPTS", [])
     codes = []
     for code in MISTAKES[id]:
@@ -74,7 +74,7 @@ def test_a_constant_is_not_told_before_the_second_try(id, as_in_a_notebook, monk
 
 
 @pytest.mark.parametrize("id", sorted(KNOWN))
-def test_a_known_mistake_is_named(id, as_in_a_notebook):  # noqa: F811
+def test_a_known_mistake_is_named(id, as_in_a_notebook):
     """Each mistake of tests/mistakes that only computes something else hears its own name, not another one's."""
     heard = [answered(STUBS[id], code).message for code in MISTAKES[id]]
     names = [next((name for name in KNOWN[id] if message.endswith(name)), None) for message in heard]

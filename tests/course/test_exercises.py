@@ -17,7 +17,6 @@ import mistakes
 import pytest
 import torch
 from solutions import Stub, exercises_of, lesson, needed
-from test_solutions import as_in_a_notebook  # noqa: F401
 
 from asyncfl_course import lessons
 from asyncfl_lite.base.errors import AsyncFLError
@@ -66,7 +65,7 @@ def marked(ids) -> list:
 
 
 @pytest.mark.parametrize("id", marked(STUBS))
-def test_the_stub_is_open(id, as_in_a_notebook):  # noqa: F811
+def test_the_stub_is_open(id, as_in_a_notebook):
     """That the solution is right, ``make test`` finds when it runs the lesson: it stands in the stub's place there."""
     stub = STUBS[id]
     assert stub.solution, f"{id} has no solution folded below it"
@@ -74,7 +73,7 @@ def test_the_stub_is_open(id, as_in_a_notebook):  # noqa: F811
 
 
 @pytest.mark.parametrize("id", marked(STUBS))
-def test_a_plausible_mistake_is_wrong_and_hears_why(id, as_in_a_notebook):  # noqa: F811
+def test_a_plausible_mistake_is_wrong_and_hears_why(id, as_in_a_notebook):
     assert MISTAKES.get(id), f"tests/mistakes/ has no mistake for exercise {id}"
     for code in MISTAKES[id]:
         found = answered(STUBS[id], code)

@@ -12,7 +12,6 @@ from asyncfl_lite import Config, run
 from asyncfl_lite.tasks import TASKS
 from asyncfl_reproduction.standins.text import Weighing
 
-RNG = np.random.default_rng
 FEW = {"samples": 600, "test_samples": 200, "worlds": 3}
 SMALL = {
     "task": "topics20_bags", "task_settings": FEW, "clients": 10, "concurrency": 5, "rounds": 8, "local_steps": 4,
