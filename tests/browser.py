@@ -50,11 +50,7 @@ STATE = """() => {
 
 
 def find_browser() -> str | None:
-    """Return the path of a browser that Playwright can steer, or None.
-
-    Raises:
-        FileNotFoundError: if ASYNCFL_BROWSER names something that cannot be run.
-    """
+    """Return the path of a browser that Playwright can steer, or None."""
     asked = os.environ.get("ASYNCFL_BROWSER")
     if asked == "none":
         return None
@@ -73,12 +69,8 @@ def find_browser() -> str | None:
 def lab(folder: Path, home: Path) -> Iterator[str]:
     """Serve a folder with JupyterLab; yield its address with room for a notebook's name: ``address.format(name)``.
 
-    As in ``make lab``, the notebooks are trusted and ``labextensions/`` is loaded. At the end the server, its kernels
-    and whatever they started are gone.
-
-    Args:
-        folder: what is served; kernels start in it, and what is saved is saved there.
-        home: where settings, logs (``lab.log``) and all else of this server go.
+    As in ``make lab``, the notebooks are trusted and ``labextensions/`` is loaded. Settings, ``lab.log`` and all else go
+    into ``home``. At the end the server, its kernels and whatever they started are gone.
     """
     (home / "data").mkdir()
     notary = NotebookNotary(data_dir=str(home / "data"))
@@ -165,12 +157,7 @@ def _wait_until(page: Page, condition: str) -> None:
 
 
 def serious(page: Page, rules: dict[str, dict] | None = None) -> dict[str, list[str]]:
-    """Return what axe-core finds serious or critical on a page: rule -> the first nodes.
-
-    Args:
-        page: as it stands open.
-        rules: rule -> axe-core's options for it.
-    """
+    """Return what axe-core finds serious or critical on an open page, rule -> first nodes, with options for rules."""
     from axe_playwright_python.sync_playwright import Axe
 
     options = {"resultTypes": ["violations"], "iframes": False, "preload": False, "rules": rules or {}}

@@ -14,7 +14,6 @@ import ast
 import dis
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from inspect import CO_OPTIMIZED
 from pathlib import Path
@@ -30,17 +29,11 @@ IMMEDIATE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 class Solution(NamedTuple):
-    """One fenced block under a summary that says "Solution".
+    """One fenced block under a summary that says "Solution"."""
 
-    Attributes:
-        name: the lesson and the block's number in it, from 1: ``03_baselines-2``.
-        place: how many of the lesson's statements stand before it.
-        language: after the fence, ``python`` for what can be run.
-    """
-
-    name: str
-    place: int
-    language: str
+    name: str  # of the lesson, with the block's number in it, from 1: ``03_baselines-2``
+    place: int  # how many of the lesson's statements stand before it
+    language: str  # ``python`` for what can be run
     code: str
 
 
@@ -79,27 +72,19 @@ def lesson(path: Path, until: int | None = None) -> Lesson:
     return Lesson(statements, found)
 
 
-@dataclass
 class Names:
-    """What a piece of code has to do with the names of a notebook.
+    """What a piece of code has to do with the names of a notebook."""
 
-    Attributes:
-        binds: names that it gives a value.
-        changes: names of what it changes in place; a module's functions that it calls are among them.
-        imports: names that it imports.
-        reads: names that must have a value before it.
-        later: names that its functions need when they are called.
-        registers: texts under which it registers classes; configurations name them.
-        texts: all its texts.
-    """
-
-    binds: set[str] = field(default_factory=set)
-    changes: set[str] = field(default_factory=set)
-    imports: set[str] = field(default_factory=set)
-    reads: set[str] = field(default_factory=set)
-    later: set[str] = field(default_factory=set)
-    registers: set[str] = field(default_factory=set)
-    texts: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.binds: set[str] = set()  # names that it gives a value
+        self.changes: set[str] = (
+            set()
+        )  # what it changes in place, or may change by calling a method or a function of it
+        self.imports: set[str] = set()
+        self.reads: set[str] = set()  # names that must have a value before it
+        self.later: set[str] = set()  # names that its functions need when they are called
+        self.registers: set[str] = set()  # texts under which it registers classes; configurations name them
+        self.texts: set[str] = set()
 
 
 @cache
@@ -157,63 +142,50 @@ def needed(pieces: Sequence[str], code: str) -> list[int]:
     uses, also the last of all. A piece that registers a class counts as soon as one that is needed says its name.
     """
     known, end = [names_of(piece) for piece in (*pieces, code)], len(pieces)
-    imported = {name for one in known for name in one.imports}
-    # Imported names are no more than read: figures' and arrays' libraries are called everywhere.
-    known = [replace(one, changes=one.changes - imported) for one in known]
+    imported = {name for one in known for name in one.imports}  # called everywhere, and no more than read
     chosen: set[int] = set()
-    todo = list(_wanted(known[end], end, end))
+    todo = list(_wanted(known[end], imported, end, end))
     seen = set(todo)
     while todo:
         name, before = todo.pop()
-        for place in _providers(known, name, before):
+        for place in _providers(known, imported, name, before):
             chosen.add(place)
-            fresh = set(_wanted(known[place], place, end)) - seen
+            fresh = set(_wanted(known[place], imported, place, end)) - seen
             seen |= fresh
             todo += fresh
     return sorted(chosen)
 
 
-def _wanted(names: Names, index: int, end: int) -> Iterator[tuple[str, int]]:
+def _wanted(names: Names, imported: set[str], index: int, end: int) -> Iterator[tuple[str, int]]:
     """Yield what a piece needs, and before which place it must stand."""
-    for name in names.reads | names.changes | {f"'{text}'" for text in names.texts}:
+    for name in names.reads | (names.changes - imported) | {f"'{text}'" for text in names.texts}:
         yield name, index
     for name in names.later:
         yield name, end
         yield name, index
 
 
-def _providers(known: Sequence[Names], name: str, before: int) -> Iterator[int]:
+def _providers(known: Sequence[Names], imported: set[str], name: str, before: int) -> Iterator[int]:
     """Yield the piece that binds a name last before a place, and those that change it until there."""
     for index in reversed(range(before)):
         binds = name in known[index].binds or name in {f"'{text}'" for text in known[index].registers}
-        if binds or name in known[index].changes:
+        if binds or (name in known[index].changes and name not in imported):
             yield index
         if binds:
             return
 
 
 class Stub(NamedTuple):
-    """An exercise as a lesson shows it.
+    """An exercise as a lesson shows it."""
 
-    Attributes:
-        id: such as ``07.1``.
-        lesson: the notebook's name.
-        cell: the place of its cell among all cells.
-        asked: the markdown above it.
-        code: the stub.
-        checked: the statement that checks.
-        folds: the summaries of what is folded below it, until the next code.
-        solution: the code that takes the stub's place.
-    """
-
-    id: str
-    lesson: str
-    cell: int
-    asked: str
-    code: str
-    checked: str
-    folds: list[str]
-    solution: str
+    id: str  # such as ``07.1``
+    lesson: str  # the notebook's name
+    cell: int  # the place of its cell among all cells
+    asked: str  # the markdown above it
+    code: str  # the stub
+    checked: str  # the statement that checks
+    folds: list[str]  # the summaries of what is folded below it, until the next code
+    solution: str  # the code that takes the stub's place
 
 
 def exercises_of(path: Path) -> list[Stub]:

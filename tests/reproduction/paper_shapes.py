@@ -47,13 +47,7 @@ def shape_of(name: str, source: TaskSource) -> Shape:
 
 
 def made_up(name: str, source: TaskSource, most: int | None = None) -> Task:
-    """Return a task of the shape of a set of images or clips.
-
-    Args:
-        name: of the data set.
-        source: its settings.
-        most: training samples, and as many test samples, of normal noise; None for all, blank.
-    """
+    """Return a task of the shape of a set of images or clips: blank, or with at most so many samples of noise."""
     shape = shape_of(name, source)
     rng = np.random.default_rng(0)
 
