@@ -1,6 +1,6 @@
 """Exercises check: every stub is open, a plausible mistake is told on which input it is wrong.
 
-Mistakes are in ``asyncfl_course/known_mistakes``, as functions, and in ``tests/mistakes/``, ``MISTAKES``: exercise ->
+Mistakes are in ``asyncfl_course/checkers``, as functions, and in ``tests/mistakes/``, ``MISTAKES``: exercise ->
 code in the stub's place, or what is replaced in the solution: ``(old, new, old, new)``.
 """
 
@@ -19,7 +19,6 @@ import torch
 from solutions import Stub, exercises_of, lesson, needed
 
 from asyncfl_course import lessons
-from asyncfl_course.known_mistakes import KNOWN
 from asyncfl_lite.base.errors import AsyncFLError
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -44,6 +43,8 @@ MISTAKES: dict[str, list[str]] = {
     for module in pkgutil.iter_modules(mistakes.__path__)
     for id, wrong in importlib.import_module(f"mistakes.{module.name}").MISTAKES.items()
 }
+KNOWN = {id: one.mistakes for id, one in lessons.exercises().items() if one.mistakes}
+"""Exercise -> hint -> the wrong function."""
 SECONDS: dict[str, int] = {}
 """Exercises whose solution and mistakes take more than 2 s of one core together; they run in `make test-long`."""
 
@@ -174,7 +175,7 @@ def test_an_answer_is_right_open_or_wrong_and_says_why(halves, answer, state, me
         ("13.2", "left", "The form of your answer 'left' is not what the exercise asks for: TypeError: "),
         ("13.2", [[1, 2], [3]], "The form of your answer [[1, 2], [3]] is not what the exercise asks for: ValueError: "),
         ("05.1", lambda *a: 4.5, "The form of what your function returns is not what the exercise asks for: TypeError"),
-        ("00.5", lambda *a: torch.zeros(3), "The form of what your function returns is not what the exercise asks for"),
+        ("00.5", lambda *a: torch.zeros(3), "<lambda>(25, 5, 'before_agg') gives [0.0, 0.0, 0.0]: shape (3,), expected ()."),
         ("05.1", lambda a: a, "Your code stops: TypeError: "),  # too few arguments
         ("00.5", lambda *a: 1 / 0, "Your code stops: ZeroDivisionError: division by zero"),
         ("04.5", lambda *a: a[0], "lead(table, 'A', …) gives a table of shape (24, 5), which is no number."),

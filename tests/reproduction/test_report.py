@@ -23,7 +23,7 @@ from asyncfl_reproduction.grid.tidy import read_tidy, write_tidy
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.measure import fedrevive
 from asyncfl_reproduction.published import artefacts, layout, published
-from asyncfl_reproduction.report import Recorded, export, head_to_head, metrics, page, ranks, summary, tables
+from asyncfl_reproduction.report import Recorded, export, head_to_head, metrics, page, summary, tables
 from asyncfl_reproduction.report import recorded as reading
 from asyncfl_reproduction.report.notebook import as_pages, make_report
 from asyncfl_reproduction.report.recorded import Ours
@@ -306,11 +306,11 @@ def test_ranks_and_nemenyis_difference_are_demsars():
         f"place {index}": {m: 50 + 10 * i + rng.random(3) for i, m in enumerate(head_to_head.FIVE)}
         for index in range(4)
     }
-    found = ranks.ranking(there, head_to_head.FIVE)
+    found = head_to_head.ranking(there, head_to_head.FIVE)
     assert list(found.ranks) == [1, 2, 3, 4, 5] and list(found.ranks.index) == list(head_to_head.FIVE[::-1])
     assert found.blocks == 12 and found.p < 1e-6
     assert found.critical == pytest.approx(2.728 * np.sqrt(5 * 6 / (6 * 12)), abs=2e-3)  # q of Demšar's Table 5
-    assert ranks.groups(found) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert head_to_head.groups(found) == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
 def test_the_column_with_fixed_servers_has_a_place_of_its_own():
@@ -336,7 +336,7 @@ def test_what_is_not_in_runs_is_read_from_the_kept_tables(tmp_path):
     assert kept not in alone.results and alone.from_kept == set()
     both = Recorded(SMOKE, tmp_path / "runs", tmp_path / "results")
     assert both.from_kept == {kept} and len(both.results[kept]) == len(cell.seeds)
-    assert both.accuracies(here).tolist() == [0.6] * 3  # one's own runs go before
+    assert [result.summary["final_accuracy"] for result in both.results[here]] == [0.6] * 3  # one's own runs go before
     ends = tables.beside(both, "FedADT", "Table II").set_index("cell")
     assert ends.loc[kept, "ours"] == "42.00 ± 2.00"
 
