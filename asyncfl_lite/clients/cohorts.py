@@ -21,7 +21,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import Alone, stacked_forward
 from asyncfl_lite.models.steps import SGD, Adam, Momentum, Step, descending, losses_and_gradient
 from asyncfl_lite.models.vectors import VectorModel
@@ -142,7 +141,7 @@ class Work:
         midway: step before which it merges a newer model, if it was sent one.
         lr: its learning rate.
         generator: random generator of its augmentation, or None.
-        draws: random generators of its model's dropout, or None for a model that draws nothing.
+        draws: seed of what its model draws, such as dropout; None for a model that draws nothing.
     """
 
     job: Job
@@ -151,7 +150,7 @@ class Work:
     midway: int
     lr: float
     generator: torch.Generator | None = None
-    draws: Generators | None = None
+    draws: int | None = None
 
     @property
     def seen(self) -> int:
@@ -254,7 +253,6 @@ class Cohort:
         self.gradients = torch.zeros_like(self.starts) if training.means_gradients else None
         self.kept: list[tuple[int, Tensor, Tensor, Tensor | None]] = []
         self.plan = Plan(works, self.starts.device, pads=not alone)
-        self.generators = [work.draws for work in works if work.draws is not None]  # all or none
         corrections = [work.job.correction for work in works if work.job.correction is not None]  # all or none
         self.corrections = torch.stack(corrections) if corrections else None
         corrects = self.corrections is not None and not training.correction_once
@@ -270,7 +268,7 @@ class Cohort:
                 if due == number:
                     self.models.merge(row, midway.model, midway.weight)
             inputs, targets = self._minibatches(number, still)
-            outputs = self.models.outputs(still, inputs, self._draws(number, still))
+            outputs = self.models.outputs(still, inputs)
             self.models.step(self._of_outputs(number, outputs, targets))
         self._count()
         x = self.models.x
@@ -316,12 +314,6 @@ class Cohort:
         for number, part in zip(numbers, torch.where(counted, tally, 0.0).split(sizes, 1), strict=True):
             still = plan.active[number]
             self.sums[:, :still] += part.view(3, still, -1).sum(-1)
-
-    def _draws(self, number: int, still: int) -> Draws | None:
-        """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
-        if not self.generators or self.alone:
-            return Draws(self.generators) if self.generators else None
-        return Draws(self.generators[:still], self.plan.widths[number, :still].tolist(), self.plan.indices.shape[-1])
 
     def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor]:
         """Return a step's ``(g, B, …)`` inputs and ``(g · B, …)`` targets."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from torch import Tensor
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.cohorts import ClientData, Cohort, LocalTraining, Work
-from asyncfl_lite.models.draws import Generators
 from asyncfl_lite.models.stacked import chain_of, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job, Outcome
@@ -97,8 +96,7 @@ class Trainer:
             generator = torch.Generator(self.data.inputs.device).manual_seed(seed)
         draws = None
         if self.draws:
-            seeds = stream(self.seed, "dropout", job.client, job.number).integers(2**63, size=2)
-            draws = Generators.seeded(seeds.tolist(), self.data.inputs.device)
+            draws = int(stream(self.seed, "dropout", job.client, job.number).integers(2**63))
         counted, midway = max(0, len(indices) - a_pass), int(training.midway * len(indices))
         return Work(job, indices, counted, midway, training.lr_at(job.start_version, job.number), generator, draws)
 
@@ -152,10 +150,7 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
     asked = frozenset().union(*(own.training.reports for own, _ in jobs))  # by any of the runs
     training = replace(trainer.training, reports=asked)
     cohort = Cohort(trainer.model, trainer.data, training, works, alone=not trainer.cohort)
-    own_draws: AbstractContextManager = nullcontext()
-    if cohort.alone and first.draws is not None:  # for draws other than dropout's
-        own_draws = seeded(first.draws.padding.initial_seed(), trainer.data.inputs.device)
-    with own_draws:
+    with nullcontext() if first.draws is None else seeded(first.draws, trainer.data.inputs.device):
         deltas, sums = cohort.train()
     outcomes = []
     for row, (own, work) in enumerate(jobs):

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.stacked import (
     Alone,
     Chain,
@@ -43,7 +42,7 @@ ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
 Backward = Callable[[Tensor], Tensor]
 """``(G, B, …)`` gradient of the outputs -> ``(G, d)`` gradient of the parameters"""
 WithBackward = Callable[..., tuple[Tensor, Backward]]
-"""``(x (G, d), inputs (G, B, …), draws) -> (outputs (G, B, …), backward)``"""
+"""``(x (G, d), inputs (G, B, …)) -> (outputs (G, B, …), backward)``"""
 Loss = Callable[..., Tensor]
 """``(predictions (…, C), *compared) -> losses``"""
 Gradient = Callable[..., Tensor | None]
@@ -106,7 +105,7 @@ def shortcut(forward: Forward) -> WithBackward | None:
     return None
 
 
-def _several(forward: SideBySide, x: Tensor, inputs: Tensor, draws: object = None) -> tuple[Tensor, Backward]:
+def _several(forward: SideBySide, x: Tensor, inputs: Tensor) -> tuple[Tensor, Backward]:
     """Return ``(G, B, C)`` outputs of several chains side by side, and their backward pass."""
     layers, kept = forward.chain.vectors, list[Tensor]()
     outputs = _vector_layers(layers, inputs.flatten(2), iter(forward.parts(x)), kept)
@@ -159,9 +158,9 @@ class Parts:
         """Move the model by a share ``weight`` of the way towards ``x (d,)``."""
         self.x[row].lerp_(x, weight)
 
-    def outputs(self, rows: int, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+    def outputs(self, rows: int, inputs: Tensor) -> Tensor:
         """Return the outputs ``(1, B, …)``."""
-        self._outputs = self._forward(self._parts, inputs, draws)
+        self._outputs = self._forward(self._parts, inputs)
         return self._outputs.detach()
 
     @torch.no_grad()
@@ -214,7 +213,7 @@ class Layers:
         for part, other in zip(self._parts, self._forward.parts(x[None]), strict=True):
             part[row].lerp_(other[0], weight)
 
-    def outputs(self, rows: int, inputs: Tensor, draws: object = None) -> Tensor:
+    def outputs(self, rows: int, inputs: Tensor) -> Tensor:
         """Return the outputs ``(rows, B, C)`` of the first ``rows`` models."""
         parts, kept = iter([part[:rows] for part in self._parts]), list[Tensor]()
         images, vectors = self._forward.chain

@@ -16,7 +16,6 @@ from torch import Tensor
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError, reason
 from asyncfl_lite.base.streams import GlobalStates, untouched_generators
-from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -157,13 +156,12 @@ class _Tried:
         raise ConfigError(f"model: {self.name!r} {why}") from cause
 
 
-def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
+def why_alone(model: VectorModel, inputs: Tensor) -> str:
     """Return the reason why several models cannot be trained in one computation; an empty string if they can.
 
     Args:
-        model: a model without running statistics.
+        model: a model without running statistics that draws no random numbers.
         inputs: ``(n, …)`` samples of the task; the first two are used.
-        draws: whether the model draws random numbers in training.
     """
     chain = chain_of(model)
     if chain is not None and (not chain.images or inputs.dim() == 4):
@@ -175,9 +173,10 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
     try:
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
-            together = _gradients(model, xs, both, draws)
-        alone = torch.stack([_gradient(model, *row, draws) for row in zip(xs, both, range(2), strict=True)])
-        whole, part = (model(x, some, train=not draws) for some in (inputs, inputs[:1]))
+            point = xs.clone().requires_grad_()
+            (together,) = torch.autograd.grad(_weighed(stacked_forward(model)(point, both)), point)
+        alone = torch.stack([model.gradient(*row, _weighed, train=True)[1] for row in zip(xs, both, strict=True)])
+        whole, part = (model(x, some, train=True) for some in (inputs, inputs[:1]))
     except Exception as error:
         return reason(error).partition(". ")[0]
     if any("performance drop" in str(warning.message) for warning in raised):
@@ -187,22 +186,6 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
     if not _close(whole[:1], part):
         return DEPENDS
     return ""
-
-
-def _gradients(model: VectorModel, xs: Tensor, inputs: Tensor, draws: bool) -> Tensor:
-    point = xs.clone().requires_grad_()
-    generators = [_generators(row, inputs.device) for row in range(len(xs))]
-    of_all = Draws(generators, [inputs.shape[1]] * len(xs), inputs.shape[1]) if draws else None
-    return torch.autograd.grad(_weighed(stacked_forward(model)(point, inputs, of_all)), point)[0]
-
-
-def _gradient(model: VectorModel, x: Tensor, inputs: Tensor, row: int, draws: bool) -> Tensor:
-    with Draws([_generators(row, inputs.device)]):
-        return model.gradient(x, inputs, _weighed, train=True)[1]
-
-
-def _generators(row: int, device: torch.device) -> Generators:
-    return Generators.seeded((row, row), device)
 
 
 def _weighed(outputs: Tensor) -> Tensor:

@@ -9,29 +9,23 @@ product. The results are those of ``vmap``, up to rounding.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.func import vmap
 from torch.nn import functional
 
-from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.vectors import VectorModel
 
 
-class Forward(Protocol):
-    """A forward pass of several models in training mode."""
+Forward = Callable[[Tensor, Tensor], Tensor]
+"""A forward pass of several models in training mode: ``(x (G, d), inputs (G, B, …)) -> outputs (G, B, …)``.
 
-    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
-        """Return outputs ``(G, B, …)``, differentiable in ``x (G, d)``, for ``inputs (G, B, …)``.
-
-        Dropout draws from ``draws``; without it, dropout has no effect in a chain, and cannot be computed in any other
-        model.
-        """
-
+The outputs are differentiable in ``x``. Dropout has no effect in a chain; no other model that draws has such a pass.
+"""
 
 ELEMENTWISE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Identity)
 POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
@@ -55,9 +49,7 @@ class Chain(NamedTuple):
 def stacked_forward(model: VectorModel) -> Forward:
     """Return the forward pass of several models like ``model``: hand-written for a chain, else by vmap."""
     chain = chain_of(model)
-    if chain is None:
-        return Vectorised(model)
-    return SideBySide(model, chain)
+    return vmap(partial(model, train=True)) if chain is None else SideBySide(model, chain)
 
 
 def chain_of(model: VectorModel) -> Chain | None:
@@ -158,25 +150,6 @@ def _is_of_images(layer: nn.Module) -> bool:
     return type(layer) in (nn.GroupNorm, *POOLING, *ELEMENTWISE)
 
 
-class Vectorised:
-    """The forward pass of any model that ``vmap`` supports; see :class:`Forward`."""
-
-    def __init__(self, model: VectorModel) -> None:
-        self.model = model
-
-    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
-        """Return ``(G, B, …)`` outputs."""
-        if draws is None:
-            return vmap(lambda x, inputs: self.model(x, inputs, train=True))(x, inputs)
-
-        def one(x: Tensor, inputs: Tensor) -> Tensor:
-            draws.row = x
-            return self.model(x, inputs, train=True)
-
-        with draws:
-            return vmap(one)(x, inputs)
-
-
 class Alone:
     """The forward pass of one model, as a stack of one whose bits are those of its module; see :class:`Forward`.
 
@@ -189,12 +162,11 @@ class Alone:
     def __init__(self, model: VectorModel, buffers: Tensor | None = None, *, train: bool = True) -> None:
         self.model, self.buffers, self.train = model, buffers, train
 
-    def __call__(self, x: Tensor | Sequence[Tensor], inputs: Tensor, draws: Draws | None = None) -> Tensor:
+    def __call__(self, x: Tensor | Sequence[Tensor], inputs: Tensor) -> Tensor:
         """Return ``(1, B, …)`` outputs; ``x`` may also be the parameters one by one, as they are in the module."""
-        with draws or nullcontext():
-            inputs = self.model.laid_out(inputs.squeeze(0))
-            x = x.squeeze(0) if isinstance(x, Tensor) else x
-            return self.model(x, inputs, self.buffers, train=self.train).unsqueeze(0)
+        inputs = self.model.laid_out(inputs.squeeze(0))
+        x = x.squeeze(0) if isinstance(x, Tensor) else x
+        return self.model(x, inputs, self.buffers, train=self.train).unsqueeze(0)
 
 
 class SideBySide:
@@ -205,7 +177,7 @@ class SideBySide:
         slots = model.parameter_slots
         self._sizes, self._shapes = [slot.stop - slot.start for slot in slots], [(-1, *slot.shape) for slot in slots]
 
-    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+    def __call__(self, x: Tensor, inputs: Tensor) -> Tensor:
         """Return ``(G, B, C)`` outputs."""
         parts = iter(self.parts(x))
         if self.chain.images:
@@ -213,14 +185,14 @@ class SideBySide:
             for layer in self.chain.images:
                 h = _side_by_side(layer, h, _own(layer, parts), len(x))
             inputs = vectors_of_each(h, len(x))
-        return self.of_vectors(inputs.flatten(2), parts, draws)[-1]
+        return self.of_vectors(inputs.flatten(2), parts)[-1]
 
     def parts(self, x: Tensor) -> list[Tensor]:
         """Return the ``(G, …)`` parameters in the order of the layers, views of the ``(G, d)`` vectors."""
         split = zip(x.split(self._sizes, 1), self._shapes, strict=True)
         return [part.view(shape) for part, shape in split]
 
-    def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
+    def of_vectors(self, h: Tensor, parts: Iterator[Tensor]) -> list[Tensor]:
         """Apply the chain's layers on vectors to ``h``; return each linear layer's outputs, then the models' outputs.
 
         ``h`` is ``(G, B, features)``.
@@ -229,8 +201,6 @@ class SideBySide:
         for layer in self.chain.vectors:
             if type(layer) is not nn.Dropout:
                 h = _side_by_side(layer, h, _own(layer, parts), len(h))
-            elif draws is not None:
-                h = draws.dropped(h, layer.p)
             if type(layer) is nn.Linear:
                 hidden.append(h)
         return [*hidden, h]

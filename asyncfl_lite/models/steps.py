@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.models import fast
-from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.stacked import Forward
 
 
@@ -28,9 +27,9 @@ def with_backward(forward: Forward) -> fast.WithBackward:
     if fast.ENABLED and (shortcut := fast.shortcut(forward)) is not None:
         return shortcut
 
-    def by_autograd(x: Tensor, inputs: Tensor, draws: Draws | None = None) -> tuple[Tensor, fast.Backward]:
+    def by_autograd(x: Tensor, inputs: Tensor) -> tuple[Tensor, fast.Backward]:
         point = x.detach().requires_grad_()
-        outputs = forward(point, inputs, draws)
+        outputs = forward(point, inputs)
         return outputs.detach(), lambda gradient: torch.autograd.grad(outputs, point, gradient)[0]
 
     return by_autograd
@@ -179,9 +178,9 @@ class Rows:
         """Move the model in ``row`` by a share ``weight`` of the way towards ``x (d,)``."""
         self.x[row].lerp_(x, weight)
 
-    def outputs(self, rows: int, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+    def outputs(self, rows: int, inputs: Tensor) -> Tensor:
         """Return the outputs ``(rows, B, …)`` of the first ``rows`` models for ``inputs (rows, B, …)``."""
-        outputs, self._backward = self._outputs_and_backward(self.x[:rows], inputs, draws)
+        outputs, self._backward = self._outputs_and_backward(self.x[:rows], inputs)
         return outputs
 
     def step(self, gradient: Tensor) -> None:
