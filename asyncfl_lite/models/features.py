@@ -33,7 +33,7 @@ from asyncfl_lite.base.errors import ConfigError, reason
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.images import Tracker
 from asyncfl_lite.models.stacked import hidden_and_outputs
-from asyncfl_lite.models.vectors import Frozen, VectorModel, batch_sizes
+from asyncfl_lite.models.vectors import VectorModel, batch_sizes
 
 NORMALISATIONS = (_BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
 WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -224,7 +224,8 @@ def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
         ConfigError: when the model has no ``nn.Embedding`` with a row for every token.
     """
     vocabulary = spec.vocabulary or 0
-    layers = [layer for layer in _embeddings(model.module) if layer.num_embeddings >= vocabulary]
+    embeddings = [layer for layer in model.module.modules() if isinstance(layer, nn.Embedding)]
+    layers = [layer for layer in embeddings if layer.num_embeddings >= vocabulary]
     if not layers:
         raise ConfigError(
             "model: made-up text needs a model with an embedding layer, such as text_transformer: an nn.Embedding with "
@@ -289,11 +290,3 @@ def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table
 def _tokens(spec: InputSpec, like: Tensor) -> Tensor:
     tokens = torch.arange(SAMPLES * spec.shape[0], device=like.device) % (spec.vocabulary or 1)
     return tokens.view(SAMPLES, *spec.shape)
-
-
-def _embeddings(module: nn.Module) -> Iterator[nn.Embedding]:
-    for part in module.modules():
-        if isinstance(part, nn.Embedding):
-            yield part
-        elif isinstance(part, Frozen):
-            yield from _embeddings(part.held)

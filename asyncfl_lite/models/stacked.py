@@ -20,7 +20,6 @@ from torch.nn import functional
 
 from asyncfl_lite.models.vectors import VectorModel
 
-
 Forward = Callable[[Tensor, Tensor], Tensor]
 """A forward pass of several models in training mode: ``(x (G, d), inputs (G, B, …)) -> outputs (G, B, …)``.
 

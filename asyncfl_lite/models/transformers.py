@@ -11,8 +11,7 @@ pooler, which is the usual fine-tuning of BERT (Devlin et al., NAACL 2019), as i
 with this head has FedRevive's 35.6 million parameters.
 
 FedEcho §5.3 fine-tunes Qwen2.5-1.5B-Instruct; without a checkpoint, the causal model is a small Qwen2 with random
-weights. No mask is passed to it, so padding must follow the text, where it cannot change the outputs for the text. LoRA
-(Hu et al., ICLR 2022) comes from the library `peft`.
+weights. No mask is passed to it, so padding must follow the text, where it cannot change the outputs for the text.
 
 There is no dropout, so a client's results depend only on its batches.
 """
@@ -28,13 +27,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError, needs
 from asyncfl_lite.models.base import MODELS, InputSpec
 from asyncfl_lite.models.text import HEADS, TokenModel
-from asyncfl_lite.models.vectors import Frozen, hide_frozen
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -133,20 +131,13 @@ def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
     return tokeniser, TokenIds(tokeniser.pad_token_id, separator, tokeniser.cls_token_id)
 
 
-def only_last_layers(network: PreTrainedModel, count: int) -> nn.Module:
-    """Freeze all but the last ``count`` layers of a `transformers` network, in place.
-
-    The parts before these layers, above all the embeddings, and the parts after them are neither trained nor sent.
-    """
+def only_last_layers(network: PreTrainedModel, count: int) -> None:
+    """Freeze all but the last ``count`` layers of a `transformers` network."""
     layers = max((part for part in network.modules() if isinstance(part, nn.ModuleList)), key=len)
     if count > len(layers):
         raise ConfigError(f"trained_layers: must be at most {len(layers)}, got {count}")
-    table = network.get_input_embeddings()
     network.requires_grad_(False)
     nn.ModuleList(layers[-count:]).requires_grad_(True)
-    (name,) = (name for name, part in network.named_modules() if part is table)
-    hide_frozen(network.get_submodule(name.rpartition(".")[0]))  # so that the table is found afterwards
-    return hide_frozen(network)
 
 
 NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_rate", "dropout", "attention_dropout")
@@ -195,7 +186,7 @@ class _PredictionTokenClassifier(nn.Module):
             encoder.pooler = None  # type: ignore[assignment]  # this is how torch removes a part
         if trained_layers is not None:
             only_last_layers(encoder, trained_layers)
-            self.prediction_token = Frozen(self.prediction_token)
+            self.prediction_token.requires_grad_(False)
         self.knows_segments = getattr(encoder.config, "type_vocab_size", 1) > 1
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -353,15 +344,6 @@ class _Logits(nn.Module):
 class CausalLM(TransformerSpec):
     """Causal language model: a small untrained Qwen2, or a checkpoint such as `smollm2`."""
 
-    lora_rank: int | None = Field(None, ge=1)
-    """Rank of LoRA: train and send only low-rank matrices beside the linear layers; with none, all weights."""
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> CausalLM:
-        if self.lora_rank is not None and self.trained_layers is not None:
-            raise ValueError("lora_rank, trained_layers: at most one of them must be given")
-        return self
-
     random = ("Qwen2Config", "Qwen2ForCausalLM")
     loader = "AutoModelForCausalLM"
 
@@ -382,16 +364,6 @@ class CausalLM(TransformerSpec):
     def build_for(self, inputs: InputSpec) -> nn.Module:
         """Build the module for a task's sequences."""
         network = self.network(inputs.num_tokens, inputs.shape[0])
-        if isinstance(tables := getattr(network.base_model, "rotary_emb", None), nn.Module):
-            network.base_model.rotary_emb = Frozen(tables)  # they are constants: nothing to send or to average
-        if self.lora_rank is not None:
-            return _Logits(hide_frozen(_with_lora(network, self.lora_rank)), inputs.num_tokens)
         if self.trained_layers is not None:
-            return _Logits(only_last_layers(network, self.trained_layers), inputs.num_tokens)
+            only_last_layers(network, self.trained_layers)
         return _Logits(network, inputs.num_tokens)
-
-
-def _with_lora(network: PreTrainedModel, rank: int) -> nn.Module:
-    with needs("lora", "lora_rank"):
-        from peft import LoraConfig, get_peft_model
-    return get_peft_model(network, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))

@@ -3,18 +3,16 @@
 Two vectors describe a module: ``parameters`` of shape ``(d,)`` and ``buffers`` of shape ``(b,)``, the floating-point
 buffers (BatchNorm's running statistics), each in the order of ``named_parameters()`` and ``named_buffers()``.
 Everything else stays in the module as it is: integer buffers (``num_batches_tracked``), which no optimiser may touch,
-parameters that require no gradient, and the running statistics of parts whose parameters are all frozen.
+buffers that the module does not save (``persistent=False``), parameters that require no gradient, and the running
+statistics of parts whose parameters are all frozen.
 
 Every function here copies on the way in and on the way out, with two exceptions: :meth:`VectorModel.unflatten` returns
 views, so that an in-place step on a view writes into the vector; and in training mode, BatchNorm writes into the
 ``buffers`` that it is given. In evaluation, a module that works in place writes into copies
 (:meth:`VectorModel.outputs`).
 
-Frozen parts of a network are in neither vector: no client trains them, and no update contains them. Their weights are
-not sent, and their BatchNorm uses the running statistics that it came with. In your own module,
-``requires_grad_(False)`` freezes a part. The package's own large networks go further, for speed: :func:`hide_frozen`
-removes frozen parts from the module's lists of parameters and buffers, so that no call has to go through hundreds of
-tensors that never change.
+Frozen parts of a network, after ``requires_grad_(False)``, are in neither vector: no client trains them, and no update
+contains them. Their weights are not sent, and their BatchNorm uses the running statistics that it came with.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -94,15 +92,15 @@ class VectorModel:
 
     def __init__(self, module: nn.Module) -> None:
         self._module = copied(module)
-        every_name = list(self._module.named_parameters(remove_duplicate=False))
-        parameters = list(self._module.named_parameters())
-        self._tied = len(every_name) != len(parameters)  # without ties, torch need not look for them
-        trained: list[tuple[str, Tensor]] = [named for named in parameters if named[1].requires_grad]
+        every_name = [one for one in self._module.named_parameters(remove_duplicate=False) if one[1].requires_grad]
+        trained: list[tuple[str, Tensor]] = [one for one in self._module.named_parameters() if one[1].requires_grad]
+        self._tied = len(every_name) != len(trained)  # without ties, torch need not look for them
         self._frozen = frozen_parts(self._module)
         for part in self._frozen:
             part.eval()
         constant = {id(buffer) for part in self._frozen for buffer in part.buffers()}
-        buffers = [(name, b) for name, b in self._module.named_buffers() if b.is_floating_point()]
+        saved = self._module.state_dict()
+        buffers = [(name, b) for name, b in self._module.named_buffers() if b.is_floating_point() and name in saved]
         buffers = [(name, buffer) for name, buffer in buffers if id(buffer) not in constant]
         self.parameter_slots = _slots(trained)
         self.buffer_slots = _slots(buffers)
@@ -277,57 +275,11 @@ class VectorModel:
         return value.detach(), gradient
 
 
-class Frozen(nn.Module):
-    """A module that hides its parameters and is always in evaluation mode.
-
-    It still moves with the module around it (``to``, ``deepcopy``), lets gradients through to its inputs, and is
-    saved and loaded by ``state_dict`` under the names that it would have if it were not frozen.
-
-    Args:
-        part: the module to freeze; its parameters no longer require gradients.
-    """
-
-    def __init__(self, part: nn.Module) -> None:
-        super().__init__()
-        self._held = [part.eval().requires_grad_(False)]  # a list, so that torch does not register it
-
-    @property
-    def held(self) -> nn.Module:
-        """The frozen module itself."""
-        return self._held[0]
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the output of the frozen part."""
-        return self.held(*args, **kwargs)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Frozen:
-        self.held._apply(fn, recurse)
-        return super()._apply(fn, recurse)
-
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        self.held.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
-
-    def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
-        mine = {name.removeprefix(prefix): value for name, value in state_dict.items() if name.startswith(prefix)}
-        result = self.held.load_state_dict(mine, strict=False)
-        missing_keys += [prefix + name for name in result.missing_keys]
-        unexpected_keys += [prefix + name for name in result.unexpected_keys]
-
-
 def frozen_parts(module: nn.Module) -> list[nn.Module]:
     """Return the outermost parts of ``module`` that have parameters, all of them frozen.
 
-    The parts are used as they came, like :class:`Frozen` ones: in evaluation mode, with the running statistics that
-    they came with, and without dropout.
+    The parts are used as they came: in evaluation mode, with the running statistics that they came with, and without
+    dropout.
 
     >>> network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
     >>> network[0].requires_grad_(False)
@@ -339,17 +291,3 @@ def frozen_parts(module: nn.Module) -> list[nn.Module]:
     if parameters and not any(parameter.requires_grad for parameter in parameters):
         return [module]
     return [part for child in module.children() for part in frozen_parts(child)]
-
-
-def hide_frozen(module: nn.Module) -> nn.Module:
-    """Replace every part of ``module`` whose parameters are all frozen by a :class:`Frozen` wrapper, in place.
-
-    Returns:
-        ``module`` itself. The largest such parts are replaced as a whole; parts without parameters stay as they are.
-    """
-    for name, part in list(module.named_children()):
-        if frozen_parts(part) == [part]:
-            setattr(module, name, Frozen(part))
-        else:
-            hide_frozen(part)
-    return module

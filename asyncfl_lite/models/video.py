@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from asyncfl_lite.base.errors import needs
 from asyncfl_lite.models.base import MODELS
 from asyncfl_lite.models.images import Residual
-from asyncfl_lite.models.vectors import hide_frozen
 
 
 @MODELS.register("resnet3d")
@@ -51,7 +50,6 @@ class ResNet3d(Residual):
             _put_group_norm(network)
         if self.trainable == "last":
             network.requires_grad_(False).fc.requires_grad_(True)
-            hide_frozen(network)
         return network
 
     def _stem(self, channels: int) -> nn.Module:
