@@ -124,54 +124,13 @@ def _several(forward: SideBySide, x: Tensor, inputs: Tensor) -> tuple[Tensor, Ba
     return outputs, backward
 
 
-def descending(forward: Forward, x: Tensor, lr: float | Tensor, weight_decay: float) -> Layers | Parts | None:
-    """Return models that take plain gradient steps part by part; None if they are not written out."""
+def descending(forward: Forward, x: Tensor, lr: float | Tensor, weight_decay: float) -> Layers | None:
+    """Return models that take plain gradient steps layer by layer; None if they are not written out."""
     if not ENABLED or not isinstance(forward, Alone | SideBySide):
         return None
     chain = chain_of(forward.model)
-    if chain is not None and _written_out(chain):
-        return Layers(SideBySide(forward.model, chain), x, lr, weight_decay)
-    return Parts(forward, x, lr, weight_decay) if isinstance(forward, Alone) and isinstance(lr, float) else None
-
-
-class Parts:
-    """One model alone, whose parameters take plain gradient steps one by one; bits are those of :class:`.steps.Rows`.
-
-    So the gradient is never copied into one vector, which would not stay in a processor's cache.
-
-    Args:
-        forward: the model's forward pass.
-        x: ``(1, d)`` first parameters, which are not changed.
-        lr: the learning rate.
-        weight_decay: factor of the parameters that is added to their gradient.
-
-    Attributes:
-        x: the ``(1, d)`` parameters.
-    """
-
-    def __init__(self, forward: Alone, x: Tensor, lr: float, weight_decay: float) -> None:
-        self.x = x.clone()
-        self._forward, self._lr, self._weight_decay = forward, lr, weight_decay
-        self._parts = [part.detach().requires_grad_() for part in forward.model.unflatten(self.x[0]).values()]
-
-    def merge(self, row: int, x: Tensor, weight: float) -> None:
-        """Move the model by a share ``weight`` of the way towards ``x (d,)``."""
-        self.x[row].lerp_(x, weight)
-
-    def outputs(self, rows: int, inputs: Tensor) -> Tensor:
-        """Return the outputs ``(1, B, …)``."""
-        self._outputs = self._forward(self._parts, inputs)
-        return self._outputs.detach()
-
-    @torch.no_grad()
-    def step(self, gradient: Tensor) -> None:
-        """Take a step, given the gradient of the outputs."""
-        found = torch.autograd.grad(self._outputs, self._parts, gradient, materialize_grads=True)
-        del self._outputs
-        for part, own in zip(self._parts, found, strict=True):
-            if self._weight_decay:
-                own = own.add(part, alpha=self._weight_decay)
-            part.add_(own, alpha=-self._lr)
+    written_out = chain is not None and _written_out(chain)
+    return Layers(SideBySide(forward.model, chain), x, lr, weight_decay) if written_out else None
 
 
 def _written_out(chain: Chain) -> bool:

@@ -161,11 +161,10 @@ class Alone:
     def __init__(self, model: VectorModel, buffers: Tensor | None = None, *, train: bool = True) -> None:
         self.model, self.buffers, self.train = model, buffers, train
 
-    def __call__(self, x: Tensor | Sequence[Tensor], inputs: Tensor) -> Tensor:
-        """Return ``(1, B, …)`` outputs; ``x`` may also be the parameters one by one, as they are in the module."""
+    def __call__(self, x: Tensor, inputs: Tensor) -> Tensor:
+        """Return ``(1, B, …)`` outputs."""
         inputs = self.model.laid_out(inputs.squeeze(0))
-        x = x.squeeze(0) if isinstance(x, Tensor) else x
-        return self.model(x, inputs, self.buffers, train=self.train).unsqueeze(0)
+        return self.model(x.squeeze(0), inputs, self.buffers, train=self.train).unsqueeze(0)
 
 
 class SideBySide:

@@ -190,7 +190,7 @@ class Rows:
         self._optimiser(x, gradient if self._change is None else self._change(x, gradient))
 
 
-Models = Rows | fast.Layers | fast.Parts
+Models = Rows | fast.Layers
 
 
 def descending(forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> Models:

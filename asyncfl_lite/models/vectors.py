@@ -18,7 +18,7 @@ contains them. Their weights are not sent, and their BatchNorm uses the running 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -164,16 +164,14 @@ class VectorModel:
             _flatten([buffers[slot.name] for slot in self.buffer_slots], like),
         )
 
-    def unflatten(self, x: Tensor | Sequence[Tensor], buffers: Tensor | None = None) -> dict[str, Tensor]:
+    def unflatten(self, x: Tensor, buffers: Tensor | None = None) -> dict[str, Tensor]:
         """Return named parameters, and buffers if given, as differentiable views of their vectors.
 
         Args:
-            x: ``(d,)`` parameters, or the parameters one by one.
+            x: ``(d,)`` parameters.
             buffers: ``(b,)`` floating-point buffers, or None to use the module's own.
         """
-        parts = (
-            x.split(self._sizes) if isinstance(x, Tensor) else x
-        )  # its backward pass is one concatenation, however many parts there are
+        parts = x.split(self._sizes)  # its backward pass is one concatenation, however many parts there are
         state = {s.name: part.view(s.shape) for s, part in zip(self.parameter_slots, parts, strict=True)}
         if buffers is not None:
             for slot in self.buffer_slots:
@@ -207,9 +205,7 @@ class VectorModel:
         wanted = self._pools and inputs.dim() == 4
         return inputs.to(memory_format=torch.channels_last) if wanted else inputs
 
-    def __call__(
-        self, x: Tensor | Sequence[Tensor], inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False
-    ) -> Tensor:
+    def __call__(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False) -> Tensor:
         """Return the outputs ``(n, …)`` of the model with parameters ``x``, differentiable in ``x``.
 
         In training mode, BatchNorm updates ``buffers`` in place. A model that has buffers raises an error in training
