@@ -92,12 +92,9 @@ class LocalTraining:
 
 
 def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
-    """Make the step function of ``training.optimiser`` for parameters shaped like ``like``, with fresh state.
+    """Make the step function of ``training.optimiser`` for ``(G, d)`` or ``(d,)`` parameters, with fresh state.
 
-    Args:
-        training: the settings, of which the optimiser, its momentum and weight decay are used.
-        like: ``(G, d)`` or ``(d,)``.
-        lr: the learning rate, or ``(G, 1)`` learning rates, one per row; by default, the one in ``training``.
+    The learning rate may also be ``(G, 1)``, one per row; by default, it is the one in ``training``.
     """
     lr = training.lr if lr is None else lr
     if training.optimiser == "sgd" and not training.momentum:
@@ -133,13 +130,12 @@ class ClientData:
 
 @dataclass(slots=True)
 class Work:
-    """A job with its minibatches, learning rate and random generators, ready to be trained.
+    """A job with its minibatches, learning rate and random numbers, ready to be trained.
 
     Attributes:
         indices: ``(steps, batch_size)`` int64 indices of its minibatches' samples in the data, -1 for padding.
         counted: first step of its last epoch, over which losses and hits are averaged.
         midway: step before which it merges a newer model, if it was sent one.
-        lr: its learning rate.
         generator: random generator of its augmentation, or None.
         draws: seed of what its model draws, such as dropout; None for a model that draws nothing.
     """
@@ -156,10 +152,6 @@ class Work:
     def seen(self) -> int:
         """Number of samples in the job's last epoch."""
         return int((self.indices[self.counted :] >= 0).sum())
-
-    def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:
-        """Return a training batch, augmented for this job."""
-        return inputs if data.augment is None or self.generator is None else data.augment(inputs, self.generator)
 
 
 def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
@@ -180,13 +172,12 @@ class Plan:
 
     Attributes:
         active: step -> number of jobs that are still running, which are the first rows.
-        indices: ``(steps, G, batch_size)`` int64 indices of the samples, 0 for padding.
-        widths: ``(steps, G)`` int64 number of samples in each job's minibatch.
-        padded: step -> whether a job that is still running has fewer samples than ``batch_size``.
-        real: ``(steps, G, batch_size)`` whether it is a sample, not padding.
-        counted: ``(steps, G, batch_size)`` whether it is a sample in its job's last epoch.
-        first_counted: step -> the first step of a last epoch of the jobs that are still running.
         sizes: step -> number of samples in each minibatch, with the padding.
+        padded: step -> whether a job that is still running has fewer samples.
+        first_counted: step -> the first step of a last epoch of the jobs that are still running.
+        widths: ``(steps, G)`` int64 number of samples in each job's minibatch.
+        indices, real, counted: ``(steps, G, batch_size)`` int64 indices of the samples, 0 for padding; whether each is
+            a sample, not padding; and whether it is one in its job's last epoch.
     """
 
     def __init__(self, works: Sequence[Work], device: torch.device, pads: bool = True) -> None:
@@ -202,7 +193,7 @@ class Plan:
         self.indices, self.widths, self.real, self.counted = tensors
 
     def counts(self, step: int) -> bool:
-        """Return whether a running job is in its last epoch at this step, so that losses and hits are summed."""
+        """Return whether a running job is in its last epoch at this step."""
         return step >= self.first_counted[step]
 
     def of(self, step: int, table: Tensor) -> Tensor:
@@ -221,8 +212,6 @@ class Cohort:
     """A group of G jobs that are trained in one computation, or one job alone.
 
     Args:
-        model: the clients' model.
-        data: the clients' samples.
         training: settings of local training, the same for all jobs except for the learning rate.
         works: the jobs with their minibatches, most steps first.
         alone: train the only job as its module would be trained by a plain loop; else, the model must have no running
@@ -317,15 +306,10 @@ class Cohort:
 
     def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor]:
         """Return a step's ``(g, B, …)`` inputs and ``(g · B, …)`` targets."""
-        indices = self.plan.of(number, self.plan.indices)
-        if self.alone:
-            inputs = self.works[0].augmented(self.data, self.data.inputs[indices])
-            return inputs.unsqueeze(0), self.data.targets[indices]
+        indices, augment = self.plan.of(number, self.plan.indices), self.data.augment
         inputs = self.data.inputs.index_select(0, indices).unflatten(0, (still, -1))
-        targets = self.data.targets.index_select(0, indices)
-        if self.data.augment is not None:  # without the padding, as if the job were trained alone
-            for row, width in enumerate(self.plan.widths[number, :still].tolist()):
-                augmented = self.works[row].augmented(self.data, inputs[row, :width])
-                overlaps = augmented.untyped_storage().data_ptr() == inputs.untyped_storage().data_ptr()
-                inputs[row, :width] = augmented.clone() if overlaps else augmented
-        return inputs, targets
+        if augment is not None:  # without the padding, as if the job were trained alone
+            for work, own, width in zip(self.works, inputs, self.plan.widths[number].tolist(), strict=False):
+                if work.generator is not None:
+                    own[:width] = augment(own[:width].clone(), work.generator)
+        return inputs, self.data.targets.index_select(0, indices)

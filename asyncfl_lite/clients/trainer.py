@@ -28,7 +28,6 @@ LARGEST_COHORT = 256
 """Largest number of jobs in one vectorised computation; a longer list is split, longest jobs first."""
 LARGEST_MATRIX = 2**24
 """Largest number of entries in a cohort's matrix of parameters, so that larger models make smaller cohorts."""
-
 LARGEST_OF_IMAGES = 8
 """Largest cohort on a CPU for models that work on images; the images of more jobs would not fit into the cache."""
 
@@ -38,9 +37,6 @@ class Trainer:
     """The trainer of one run's clients; a call trains jobs and returns their outcomes.
 
     Attributes:
-        model: the clients' model.
-        data: the clients' samples.
-        training: settings of local training.
         seed: the run's seed; with client and job number, it identifies the random stream of a job's batches.
         cohort: train jobs as cohorts, not one by one.
         draws: whether the model draws random numbers in training, as dropout does.
@@ -105,13 +101,12 @@ class Trainer:
         asked = self.training.reports
         indices = torch.from_numpy(self.data.parts[job.client]).to(delta.device)
         inputs, targets, x = self.data.inputs[indices], self.data.targets[indices], job.sent + delta
-        found: dict[str, Any] = {}
-        if "received_accuracy" in asked:
-            outputs = self.model.outputs(job.sent, inputs, job.start_buffers)
-            found["received_accuracy"] = float(self.data.hits(outputs, targets).mean())
-        if "trained_accuracy" in asked:
-            outputs = self.model.outputs(x, inputs, buffers)
-            found["trained_accuracy"] = float(self.data.hits(outputs, targets).mean())
+        models = {"received_accuracy": (job.sent, job.start_buffers), "trained_accuracy": (x, buffers)}
+        found: dict[str, Any] = {
+            name: float(self.data.hits(self.model.outputs(x, inputs, buffers), targets).mean())
+            for name, (x, buffers) in models.items()
+            if name in asked
+        }
         if "label_counts" in asked:
             found["label_counts"] = targets.flatten().bincount(minlength=self.data.num_classes).cpu()
         if "features" in asked:

@@ -27,14 +27,7 @@ INITIALISERS: Registry[Initialiser] = Registry("initial")
 
 @dataclass(frozen=True)
 class InputSpec:
-    """Shape, range and kind of a task's inputs, for methods that synthesise inputs.
-
-    Attributes:
-        shape: the shape of one input.
-        num_classes: C, the number of classes.
-        low, high: range of the values of real-valued inputs.
-        vocabulary: number of tokens if inputs are token ids, else None.
-    """
+    """Shape of one of a task's inputs, and range of its values or, for token ids, number of tokens."""
 
     shape: tuple[int, ...]
     num_classes: int
@@ -253,7 +246,6 @@ class RandomInitial(Initialiser):
 
 
 def _check_module(name: str, module: nn.Module) -> None:
-    """Raise an error if an object is not a module with parameters to train."""
     if not isinstance(module, nn.Module):
         raise ConfigError(f"model: build() of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
     parameters = dict(module.named_parameters())
@@ -273,10 +265,9 @@ def _check_module(name: str, module: nn.Module) -> None:
 
 
 class _FlopCount(TorchDispatchMode):
-    """Context that counts the floating-point operations inside it, by torch's own formulas.
+    """Context that counts floating-point operations by the formulas of torch's ``FlopCounterMode``.
 
-    It works like torch's ``FlopCounterMode``, but does not import the compiler, which takes longer than a small run.
-    For linear layers, it does not import the formulas either, since they import triton.
+    It does not import torch's compiler, which takes longer than a small run, nor triton, unless it needs a formula.
     """
 
     total = 0

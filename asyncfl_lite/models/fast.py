@@ -70,13 +70,7 @@ def gradient_of(loss: Loss, weights: Tensor, predictions: Tensor, *compared: Ten
 
 
 def cross_entropy_gradient(weights: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the ``(…, n, C)`` gradient, with respect to ``logits``, of weighted cross entropies.
-
-    Args:
-        weights: ``(…, n)``.
-        logits: ``(…, n, C)``.
-        labels: ``(…, n)`` int64.
-    """
+    """Return the gradient of ``(…, n)`` weighted cross entropies with respect to ``logits (…, n, C)``."""
     log = logits.flatten(0, -2).log_softmax(-1)
     aten: Any = torch.ops.aten
     of_log = aten.nll_loss_backward(weights.flatten(), log, labels.flatten(), None, 0, -100, log.new_zeros(()))
@@ -84,13 +78,7 @@ def cross_entropy_gradient(weights: Tensor, logits: Tensor, labels: Tensor) -> T
 
 
 def kl_gradient(weights: Tensor, target: Tensor, logits: Tensor) -> Tensor:
-    """Return the ``(…, n, C)`` gradient, with respect to ``logits``, of weighted ``KL(target ‖ softmax(logits))``.
-
-    Args:
-        weights: ``(…, n)``.
-        target: ``(…, n, C)`` probabilities.
-        logits: ``(…, n, C)``.
-    """
+    """Return the gradient of weighted ``KL(target ‖ softmax(logits))`` with respect to ``logits (…, n, C)``."""
     of_log = -weights.unsqueeze(-1) * target
     return torch.ops.aten._log_softmax_backward_data(of_log, logits.log_softmax(-1), logits.dim() - 1, logits.dtype)
 
@@ -146,12 +134,6 @@ class Layers:
 
     All models' parameters of a layer are one tensor. From a linear layer's weights, one matrix product subtracts the
     whole step, so that their gradient itself is never computed.
-
-    Args:
-        forward: the chains' forward pass.
-        x: ``(G, d)`` first parameters, which are not changed.
-        lr: the learning rate, or ``(G, 1)`` learning rates.
-        weight_decay: factor of the parameters that is added to their gradient.
     """
 
     def __init__(self, forward: SideBySide, x: Tensor, lr: float | Tensor, weight_decay: float) -> None:

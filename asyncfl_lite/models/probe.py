@@ -1,7 +1,6 @@
-"""Checks of a model's behaviour before anything is trained, above all for users' own models.
+"""Checks of a model's behaviour on two samples before anything is trained, above all for users' own models.
 
-A user's module can do anything that Python can. A run therefore tries it on two samples first, so that a problem
-appears as a one-line message at the start, not as a traceback or as wrong numbers in the middle of the run.
+So a problem appears as a one-line message at the start, not as a traceback or wrong numbers in the middle of a run.
 """
 
 from __future__ import annotations
@@ -60,12 +59,7 @@ def _first(inputs: Tensor, count: int = SAMPLES) -> Tensor:
 
 
 def takes_one(model: VectorModel, inputs: Tensor, train: bool = True) -> bool:
-    """Return whether a model takes a minibatch of one sample, by trying the first of ``(n, …)`` inputs.
-
-    Args:
-        inputs: samples of the task.
-        train: whether it is tried in training mode.
-    """
+    """Return whether a model takes a minibatch of one sample, by trying the first of ``(n, …)`` inputs."""
     x, buffers = model.flatten()
     shapes: list[torch.Size] = []
 
@@ -84,12 +78,7 @@ def takes_one(model: VectorModel, inputs: Tensor, train: bool = True) -> bool:
 
 @dataclass
 class _Tried:
-    """A model together with the inputs on which it is tried.
-
-    Attributes:
-        states: states of the global random generators after the latest call.
-        outputs: its outputs in evaluation mode.
-    """
+    """A model, the inputs on which it is tried, and the global random generators' states after the latest call."""
 
     name: str
     model: VectorModel
@@ -157,11 +146,9 @@ class _Tried:
 
 
 def why_alone(model: VectorModel, inputs: Tensor) -> str:
-    """Return the reason why several models cannot be trained in one computation; an empty string if they can.
+    """Return why several models like this one cannot be trained in one computation; an empty string if they can.
 
-    Args:
-        model: a model without running statistics that draws no random numbers.
-        inputs: ``(n, …)`` samples of the task; the first two are used.
+    The model has no running statistics, and draws no random numbers. It is tried on the first two of the inputs.
     """
     chain = chain_of(model)
     if chain is not None and (not chain.images or inputs.dim() == 4):

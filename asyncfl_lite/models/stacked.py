@@ -29,7 +29,6 @@ The outputs are differentiable in ``x``. Dropout has no effect in a chain; no ot
 ELEMENTWISE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Identity)
 POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 
-
 ALIGNED = 4
 """Alignment, in 4-byte numbers, at which libraries compute matrix products with the same bits."""
 FILLED = 32
@@ -118,13 +117,8 @@ def keeps_bits(chain: Chain, *sizes: int) -> bool:
     Args:
         chain: a chain that has only layers on vectors.
         sizes: the sizes of the minibatches.
-
-    >>> chain = Chain([], [nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)])
-    >>> keeps_bits(chain, 10), keeps_bits(chain, 5), keeps_bits(chain, 10, 1)
-    (True, False, False)
     """
-    weights, inputs, width = [], [], 0
-    filled = []
+    weights, inputs, filled, width = [], [], [], 0
     for layer in chain.vectors:
         if type(layer) is nn.Linear:
             width = layer.out_features
@@ -150,12 +144,9 @@ def _is_of_images(layer: nn.Module) -> bool:
 
 
 class Alone:
-    """The forward pass of one model, as a stack of one whose bits are those of its module; see :class:`Forward`.
+    """The forward pass of one model, as a stack of one whose bits are those of its module; see :data:`Forward`.
 
-    Args:
-        model: the model.
-        buffers: ``(b,)`` running statistics, or None; training mode writes into them.
-        train: whether BatchNorm and dropout act as in training.
+    Training mode writes into ``buffers (b,)``.
     """
 
     def __init__(self, model: VectorModel, buffers: Tensor | None = None, *, train: bool = True) -> None:
@@ -168,7 +159,7 @@ class Alone:
 
 
 class SideBySide:
-    """The forward pass of several chains side by side; see :class:`Forward`."""
+    """The forward pass of several chains side by side; see :data:`Forward`."""
 
     def __init__(self, model: VectorModel, chain: Chain) -> None:
         self.model, self.chain = model, chain
@@ -202,24 +193,6 @@ class SideBySide:
             if type(layer) is nn.Linear:
                 hidden.append(h)
         return [*hidden, h]
-
-
-def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[list[Tensor], Tensor]:
-    """Return the linear layers' outputs, each ``(G, B, features)``, and the models' ``(G, B, C)`` outputs.
-
-    Args:
-        model: a chain of layers on vectors.
-        x: ``(G, d)`` parameters.
-        inputs: ``(G, B, …)``.
-
-    Both results are differentiable in ``x`` and ``inputs``; dropout has no effect.
-    """
-    found = chain_of(model)
-    if found is None:
-        raise ValueError(f"{type(model.module).__name__} is no chain of layers on vectors")
-    chain = SideBySide(model, found)
-    *hidden, outputs = chain.of_vectors(inputs.flatten(2), iter(chain.parts(x)))
-    return hidden, outputs
 
 
 def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tensor | None]:

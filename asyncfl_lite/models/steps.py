@@ -40,11 +40,7 @@ def losses_and_gradient(
 ) -> tuple[Tensor | None, Tensor]:
     """Return the losses, if they were computed, and the gradient of their weighted sum with respect to ``predictions``.
 
-    Args:
-        loss: a function, a method, or a :class:`~functools.partial` of one with settings.
-        weights: the losses' weights, in the shape of the losses.
-        predictions: ``(…, C)``, detached from autograd's graph.
-        compared: the loss's other arguments.
+    ``loss`` is a function, a method, or a :class:`~functools.partial` of one with settings.
     """
     if (gradient := fast.gradient_of(loss, weights, predictions, *compared)) is not None:
         return None, gradient
@@ -69,13 +65,12 @@ def clipped_to(gradient: Tensor, largest: float) -> Tensor:
 
 
 def _rate(lr: float | Tensor, rows: int) -> float | Tensor:
-    """Return the learning rates of the first ``rows`` clients, or the rate that all clients share."""
     return lr[:rows] if isinstance(lr, Tensor) else lr
 
 
 @dataclass(frozen=True)
 class SGD:
-    """Plain gradient steps with L2 regularisation in the gradient; a :data:`Step`.
+    """Plain gradient steps; a :data:`Step`.
 
     Attributes:
         lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
@@ -86,7 +81,7 @@ class SGD:
     weight_decay: float = 0.0
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update ``x (g, d)``, the models of the first g clients, in place."""
+        """Update ``x (g, d)``, the first g models, in place."""
         if self.weight_decay:
             gradient.add_(x, alpha=self.weight_decay)
         rate = _rate(self.lr, len(x))
@@ -97,14 +92,9 @@ class SGD:
 
 
 class Momentum:
-    """Gradient steps with momentum, and L2 regularisation in the gradient; a :data:`Step`.
+    """Gradient steps along the velocity ``v ← β v + g``, or along ``g + β v`` (Nesterov); a :data:`Step`.
 
-    Args:
-        like: ``(G, d)`` parameters to optimise, which give the shape of the velocity.
-        lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
-        weight_decay: factor λ; λ times the weights is added to the gradient.
-        momentum: factor β in ``v ← β v + g``; a step goes along v.
-        nesterov: step along ``g + β v`` instead.
+    Rate and weight decay are those of :class:`SGD`; ``like (G, d)`` gives the shape of v.
     """
 
     def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float, momentum: float, nesterov: bool) -> None:
@@ -112,7 +102,7 @@ class Momentum:
         self.weight_decay, self.momentum, self.nesterov = weight_decay, momentum, nesterov
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update ``x (g, d)``, the models of the first g clients, in place."""
+        """Update ``x (g, d)``, the first g models, in place."""
         if self.weight_decay:
             gradient.add_(x, alpha=self.weight_decay)
         velocity = self.velocity[: len(x)].mul_(self.momentum).add_(gradient)
@@ -120,17 +110,9 @@ class Momentum:
 
 
 class Adam:
-    """Adam with L2 regularisation in the gradient, or AdamW with decoupled weight decay; a :data:`Step`.
+    """Adam, or AdamW, which multiplies the weights by ``1 - lr · λ`` (decoupled weight decay); a :data:`Step`.
 
-    Args:
-        like: ``(G, d)`` or ``(d,)`` parameters to optimise, which give the shape of the averages.
-        lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
-        weight_decay: factor λ; λ times the weights is added to the gradient.
-        decoupled: multiply the weights by ``1 - lr · λ`` instead.
-
-    Attributes:
-        mean, square: running averages of the gradient and of its square, shaped like ``like``.
-        count: number of steps so far.
+    Rate and weight decay are those of :class:`SGD`; ``like`` gives the shape of the averages.
     """
 
     def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float = 0.0, *, decoupled: bool = False) -> None:
@@ -138,7 +120,7 @@ class Adam:
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update ``x (g, d)``, the models of the first g clients, in place."""
+        """Update ``x (g, d)``, the first g models, in place."""
         self.count += 1
         rows = len(x)
         rate, mean, square = _rate(self.lr, rows), self.mean[:rows], self.square[:rows]
@@ -157,16 +139,9 @@ class Adam:
 
 
 class Rows:
-    """Models side by side that take gradient steps; each is a row of a matrix.
+    """Models side by side that take gradient steps; each is a row of a matrix ``x (G, d)``, at first a copy of ``x``.
 
-    Args:
-        forward: their forward pass.
-        x: ``(G, d)`` first parameters, which are not changed.
-        optimiser: the function that takes a step.
-        change: ``(x, gradient) -> gradient``, what the optimiser is given in the gradient's place; None for itself.
-
-    Attributes:
-        x: the ``(G, d)`` parameters.
+    The optimiser is given what ``change`` makes of a gradient, or the gradient itself.
     """
 
     def __init__(self, forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> None:

@@ -112,12 +112,6 @@ class LSTM(TokenModel):
 
     A layer has ``width`` hidden units, and a token's embedding has 8 numbers. With ``width=256`` it is LEAF's model for
     Shakespeare.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> from asyncfl_lite.models.base import InputSpec
-    >>> module = MODELS.get("lstm")().build_for(InputSpec((40,), 50, vocabulary=50))
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    55874
     """
 
     vectorises: ClassVar[bool] = False  # torch's LSTM cannot; one that can is 3 to 5 times slower overall

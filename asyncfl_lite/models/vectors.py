@@ -57,9 +57,6 @@ def batch_sizes(inputs: Tensor, size: int) -> list[int]:
     """Return the sizes of batches for evaluation; a single sample that would be left over joins the batch before it.
 
     Tokens are the exception: no model normalises them over samples.
-
-    >>> batch_sizes(torch.zeros(7, 2), 3), batch_sizes(torch.zeros(8, 2), 3)
-    ([3, 4], [3, 3, 2])
     """
     sizes = [len(batch) for batch in inputs.split(size)]
     if inputs.is_floating_point() and size > 1 and len(sizes) > 1 and sizes[-1] == 1:
@@ -149,28 +146,20 @@ class VectorModel:
         return mask
 
     def flatten(self, module: nn.Module | None = None) -> tuple[Tensor, Tensor]:
-        """Return copies of a module's ``(d,)`` trained parameters and ``(b,)`` floating-point buffers.
+        """Return copies of the ``(d,)`` trained parameters and ``(b,)`` floating-point buffers of a like module.
 
-        Args:
-            module: a module of the same architecture; by default, the one passed to the constructor, with its initial
-                values.
+        By default, it is the module passed to the constructor, with its initial values.
         """
         module = module or self._module
-        parameters = dict(module.named_parameters())
-        buffers = dict(module.named_buffers())
-        like = next(iter(parameters.values()), torch.zeros(0))
+        values = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        like = next(module.parameters(), torch.zeros(0))
         return (
-            _flatten([parameters[slot.name] for slot in self.parameter_slots], like),
-            _flatten([buffers[slot.name] for slot in self.buffer_slots], like),
+            _flatten([values[slot.name] for slot in self.parameter_slots], like),
+            _flatten([values[slot.name] for slot in self.buffer_slots], like),
         )
 
     def unflatten(self, x: Tensor, buffers: Tensor | None = None) -> dict[str, Tensor]:
-        """Return named parameters, and buffers if given, as differentiable views of their vectors.
-
-        Args:
-            x: ``(d,)`` parameters.
-            buffers: ``(b,)`` floating-point buffers, or None to use the module's own.
-        """
+        """Return named parameters, and buffers if given, as differentiable views of ``x (d,)`` and ``buffers (b,)``."""
         parts = x.split(self._sizes)  # its backward pass is one concatenation, however many parts there are
         state = {s.name: part.view(s.shape) for s, part in zip(self.parameter_slots, parts, strict=True)}
         if buffers is not None:
@@ -256,15 +245,7 @@ class VectorModel:
         *,
         train: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """Return ``loss(outputs)`` and its ``(d,)`` gradient with respect to ``x``.
-
-        Args:
-            x: ``(d,)`` parameters.
-            inputs: a batch of ``(n, …)`` inputs.
-            loss: a function from outputs to a scalar tensor.
-            buffers: ``(b,)`` running statistics, updated in place in training mode.
-            train: whether BatchNorm and dropout act as in training.
-        """
+        """Return the scalar ``loss(outputs)`` and its ``(d,)`` gradient; training mode updates ``buffers`` in place."""
         point = x.detach().requires_grad_()
         value = loss(self(point, self.laid_out(inputs), buffers, train=train))
         (gradient,) = torch.autograd.grad(value, point)
@@ -276,12 +257,6 @@ def frozen_parts(module: nn.Module) -> list[nn.Module]:
 
     The parts are used as they came: in evaluation mode, with the running statistics that they came with, and without
     dropout.
-
-    >>> network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-    >>> network[0].requires_grad_(False)
-    Linear(in_features=4, out_features=8, bias=True)
-    >>> frozen_parts(network)
-    [Linear(in_features=4, out_features=8, bias=True)]
     """
     parameters = list(module.parameters())
     if parameters and not any(parameter.requires_grad for parameter in parameters):

@@ -18,11 +18,6 @@ class ResNet3d(Residual):
 
     ``width=64, blocks="resnet18", norm="batch"`` is torchvision's ``r3d_18``, whose weights it loads by name;
     ``resnet26`` and ``resnet34`` are KUIPER's assistant and teacher.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> module = MODELS.get("resnet3d")(width=8).build((3, 8, 32, 32), 51)
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    61483
     """
 
     takes = "clips"

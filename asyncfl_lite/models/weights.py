@@ -102,10 +102,10 @@ def as_state(content: object, where: str) -> dict[str, Tensor]:
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: Sequence[str] = ()) -> None:
-    """Copy weights into a module of exactly the same structure.
+    """Copy weights into a module of exactly the same structure, in place.
 
     Args:
-        module: the module, which is changed in place.
+        module: the module.
         state: the weights, by name.
         where: the source of the weights, for the message.
         leave_out: beginnings of names; the module keeps its own values under such names, whatever ``state`` holds.
