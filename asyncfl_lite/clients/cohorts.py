@@ -148,19 +148,6 @@ class Work:
     generator: torch.Generator | None = None
     draws: int | None = None
 
-    @property
-    def seen(self) -> int:
-        """Number of samples in the job's last epoch."""
-        return int((self.indices[self.counted :] >= 0).sum())
-
-
-def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
-    """Stack several jobs' ``(steps, batch_size)`` minibatches into ``(most steps, G, batch_size)``, padded with -1."""
-    together = np.full((max(map(len, plans)), len(plans), plans[0].shape[1]), -1)
-    for row, plan in enumerate(plans):
-        together[: len(plan), row] = plan
-    return together
-
 
 class Plan:
     """The steps of G jobs that are trained side by side: at each step, the jobs still running, and their samples.
@@ -181,7 +168,9 @@ class Plan:
     """
 
     def __init__(self, works: Sequence[Work], device: torch.device, pads: bool = True) -> None:
-        indices = stacked([work.indices for work in works])
+        indices = np.full((max(len(work.indices) for work in works), len(works), works[0].indices.shape[1]), -1)
+        for row, work in enumerate(works):
+            indices[: len(work.indices), row] = work.indices
         real, counts_from = indices >= 0, np.array([work.counted for work in works])
         widths = real.sum(-1)
         self.sizes = [indices.shape[-1]] * len(indices) if pads else widths.max(1).tolist()
@@ -191,10 +180,6 @@ class Plan:
         counted = real & (counts_from <= np.arange(len(indices))[:, None])[..., None]
         tensors = (torch.from_numpy(array).to(device) for array in (indices.clip(0), widths, real, counted))
         self.indices, self.widths, self.real, self.counted = tensors
-
-    def counts(self, step: int) -> bool:
-        """Return whether a running job is in its last epoch at this step."""
-        return step >= self.first_counted[step]
 
     def of(self, step: int, table: Tensor) -> Tensor:
         """Return the part of a ``(steps, G, batch_size)`` table that is about a step's samples, ``(g · B,)``."""
@@ -281,10 +266,10 @@ class Cohort:
 
     def _of_outputs(self, number: int, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the gradient of a step's outputs; keep what is counted of it."""
-        counting, flat = self.plan.counts(number), outputs.flatten(0, 1)
+        flat = outputs.flatten(0, 1)
         shares = self.plan.shares(number, self.starts)
         losses, gradient = losses_and_gradient(self.data.losses, shares, flat, targets)
-        if counting:
+        if number >= self.plan.first_counted[number]:
             self.kept.append((number, flat, targets, losses))
             if len(self.kept) * flat.numel() > LARGEST_KEPT:
                 self._count()

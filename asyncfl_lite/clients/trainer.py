@@ -154,7 +154,8 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
         report = own.asked_for(work.job, delta, cohort.buffers) if own.training.reports else {}
         if cohort.gradients is not None and own.training.means_gradients:
             report["mean_gradient"] = cohort.gradients[row] / len(work.indices)
-        seen, size = work.seen, len(own.data.parts[work.job.client])
+        seen = int((work.indices[work.counted :] >= 0).sum())  # in the last epoch
+        size = len(own.data.parts[work.job.client])
         means = (total / seen for total in sums[row].tolist())
         report |= zip(("train_loss", "train_accuracy", "mean_square_loss"), means, strict=True)
         outcomes.append(Outcome(delta, num_samples=size, num_steps=len(work.indices), buffers=cohort.buffers, **report))

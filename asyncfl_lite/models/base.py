@@ -197,10 +197,13 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     if not is_ours(spec):
         _check_module(name, module)
     check_copies(name, module)
-    if is_ours(spec):
-        return module
+    return module if is_ours(spec) else copy_of(name, module)  # the user may keep this module, and pass it in again
+
+
+def copy_of(name: str, module: nn.Module) -> nn.Module:
+    """Return a copy of a user's module, or raise an error that names it."""
     try:
-        return copied(module)  # the user may keep this module, and pass it in again
+        return copied(module)
     except Exception as error:
         raise ConfigError(f"model: {name!r} cannot be copied ({type(error).__name__}: {reason(error)})") from error
 
@@ -265,10 +268,7 @@ def _check_module(name: str, module: nn.Module) -> None:
 
 
 class _FlopCount(TorchDispatchMode):
-    """Context that counts floating-point operations by the formulas of torch's ``FlopCounterMode``.
-
-    It does not import torch's compiler, which takes longer than a small run, nor triton, unless it needs a formula.
-    """
+    """Torch's ``FlopCounterMode`` without torch's compiler and, for linear layers, without triton: imports take long."""
 
     total = 0
 

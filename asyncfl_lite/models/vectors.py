@@ -81,6 +81,7 @@ class VectorModel:
             ``requires_grad_(False)`` are constants: no vector holds them.
 
     Attributes:
+        module: the module that computes the outputs; the values of its trained parameters are not used.
         parameter_slots: position of each trained parameter in the ``(d,)`` parameter vector.
         buffer_slots: position of each floating-point buffer in the ``(b,)`` buffer vector.
         overwrites: whether the module writes into its inputs, and therefore gets a copy of them at every call.
@@ -88,34 +89,29 @@ class VectorModel:
     """
 
     def __init__(self, module: nn.Module) -> None:
-        self._module = copied(module)
-        every_name = [one for one in self._module.named_parameters(remove_duplicate=False) if one[1].requires_grad]
-        trained: list[tuple[str, Tensor]] = [one for one in self._module.named_parameters() if one[1].requires_grad]
+        self.module = copied(module)
+        every_name = [one for one in self.module.named_parameters(remove_duplicate=False) if one[1].requires_grad]
+        trained: list[tuple[str, Tensor]] = [one for one in self.module.named_parameters() if one[1].requires_grad]
         self._tied = len(every_name) != len(trained)  # without ties, torch need not look for them
-        self._frozen = frozen_parts(self._module)
+        self._frozen = frozen_parts(self.module)
         for part in self._frozen:
             part.eval()
         constant = {id(buffer) for part in self._frozen for buffer in part.buffers()}
-        saved = self._module.state_dict()
-        buffers = [(name, b) for name, b in self._module.named_buffers() if b.is_floating_point() and name in saved]
+        saved = self.module.state_dict()
+        buffers = [(name, b) for name, b in self.module.named_buffers() if b.is_floating_point() and name in saved]
         buffers = [(name, buffer) for name, buffer in buffers if id(buffer) not in constant]
         self.parameter_slots = _slots(trained)
         self.buffer_slots = _slots(buffers)
         self._sizes = [slot.stop - slot.start for slot in self.parameter_slots]
-        self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self._module.modules())
+        self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self.module.modules())
         self._steady_on_one: list[nn.Module] = []
         self.overwrites = False
         self.needs_two = False
 
-    @property
-    def module(self) -> nn.Module:
-        """The module that computes the outputs, to put hooks on; the values of its trained parameters are not used."""
-        return self._module
-
     @cached_property
     def architecture(self) -> Hashable:
         """Key that is equal for models with the same modules and vectors; values of frozen parts are not compared."""
-        return repr(self._module), tuple(self.parameter_slots)
+        return repr(self.module), tuple(self.parameter_slots)
 
     @property
     def num_parameters(self) -> int:
@@ -130,7 +126,7 @@ class VectorModel:
     def trained_modules(self) -> dict[str, nn.Module]:
         """Return the modules outside frozen parts, by name, in the module's order."""
         frozen = {id(inner) for part in self._frozen for inner in part.modules()}
-        return {name: inner for name, inner in self._module.named_modules() if id(inner) not in frozen}
+        return {name: inner for name, inner in self.module.named_modules() if id(inner) not in frozen}
 
     def steady_on_one(self) -> None:
         """From now on, use BatchNorm's running statistics for minibatches of one sample, which have no spread."""
@@ -150,7 +146,7 @@ class VectorModel:
 
         By default, it is the module passed to the constructor, with its initial values.
         """
-        module = module or self._module
+        module = module or self.module
         values = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         like = next(module.parameters(), torch.zeros(0))
         return (
@@ -169,14 +165,11 @@ class VectorModel:
 
     def load(self, module: nn.Module, x: Tensor, buffers: Tensor | None = None) -> None:
         """Copy the vectors into ``module``; later steps on the module do not change them."""
-        targets = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-        with torch.no_grad():
-            for name, value in self.unflatten(x, buffers).items():
-                targets[name].copy_(value)
+        module.load_state_dict(self.unflatten(x, buffers), strict=False)
 
     def loaded(self, x: Tensor, buffers: Tensor | None = None) -> nn.Module:
         """Make a new module with these parameters and running statistics, in evaluation mode on the CPU."""
-        module = copied(self._module)
+        module = copied(self.module)
         self.load(module, x, buffers)
         module = module.cpu().eval()
         for part in module.modules():
@@ -207,11 +200,11 @@ class VectorModel:
             raise ValueError("buffers: training mode of a model with running statistics needs them")
         if self.needs_two and len(inputs) == 1:
             raise ConfigError(
-                f"model: {type(self._module).__name__} cannot take one sample alone; choose sizes of data and batches "
+                f"model: {type(self.module).__name__} cannot take one sample alone; choose sizes of data and batches "
                 "that leave no single sample over"
             )
-        if self._module.training != train:
-            self._module.train(train)
+        if self.module.training != train:
+            self.module.train(train)
             for part in self._frozen:
                 part.eval()
         steady = self._steady_on_one if train and len(inputs) == 1 else ()
@@ -220,7 +213,7 @@ class VectorModel:
         if self.overwrites:
             inputs = inputs.clone()
         try:
-            outputs = functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
+            outputs = functional_call(self.module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
             return getattr(outputs, "logits", outputs)  # those of Hugging Face's models
         finally:
             for part in steady:
