@@ -1,10 +1,9 @@
 """Local training of many clients at once: its settings, the clients' data, and the loop of gradient steps.
 
-There is one loop, :meth:`Cohort.train`, for one job alone and for many in one computation. The jobs' parameters are
-stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G clients at once: one forward
-pass of all models, and one backward pass through the sum of the clients' objectives, which gives each row its own
-client's gradient. Rows are sorted by decreasing number of steps, so that the jobs that still run are always the first
-rows.
+There is one loop, :meth:`Cohort.train`, for one job alone and for many in one computation. The jobs' parameters are the
+rows of a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G clients at once: the gradient of the
+sum of the clients' objectives gives each row its own client's. Rows are sorted by decreasing number of steps, so that
+the jobs that still run are always the first rows.
 
 A job's result does not depend on the other rows of its cohort: minibatches are always padded to the batch size, and
 learning rates are always a column. One job alone has no padding, and may have running statistics.

@@ -268,7 +268,7 @@ def _check_module(name: str, module: nn.Module) -> None:
 
 
 class _FlopCount(TorchDispatchMode):
-    """Torch's ``FlopCounterMode`` without torch's compiler and, for linear layers, without triton: imports take long."""
+    """Torch's ``FlopCounterMode`` without its slow imports: the compiler and, for linear layers, triton."""
 
     total = 0
 

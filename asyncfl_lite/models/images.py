@@ -52,11 +52,6 @@ class Tracker(nn.Module):
             self.running_var.lerp_(variance, MOMENTUM)
         return inputs
 
-    def reset(self) -> None:
-        """Forget everything that was recorded."""
-        self.running_mean.zero_()
-        self.running_var.fill_(1.0)
-
     def extra_repr(self) -> str:
         """Return the number of channels, for ``repr``."""
         return str(self.channels)
@@ -66,7 +61,8 @@ def begin_anew(model: VectorModel) -> None:
     """Reset all trackers of a model: its module may have been trained before."""
     for layer in model.module.modules():
         if isinstance(layer, Tracker):
-            layer.reset()
+            layer.running_mean.zero_()
+            layer.running_var.fill_(1.0)
 
 
 def only_tracks(model: VectorModel) -> bool:

@@ -49,9 +49,7 @@ def check_conduct(
     if vocabulary is not None:
         first[-1, -1] = vocabulary - 1
     with untouched_generators():
-        tried = _Tried(name, model, *model.flatten(), first, vocabulary)
-        tried.check_in_use(output_shape)
-        return tried.check_in_training()
+        return _Tried(name, model, *model.flatten(), first, vocabulary).check(output_shape)
 
 
 def _first(inputs: Tensor, count: int = SAMPLES) -> Tensor:
@@ -87,30 +85,25 @@ class _Tried:
     inputs: Tensor
     vocabulary: int | None = None
     states: GlobalStates = field(init=False, default_factory=GlobalStates.now)
-    outputs: Tensor = field(init=False)
 
-    def check_in_use(self, output_shape: tuple[int, ...]) -> None:
-        """Raise an error if outputs in evaluation mode are not logits of the task's shape, or are random."""
+    def check(self, output_shape: tuple[int, ...]) -> bool:
+        """Return whether training uses torch's generator; raise an error unless the outputs follow from the inputs."""
         wanted = (len(self.inputs), *output_shape)
-        outputs, _, drew = self._call(train=False)
-        if not isinstance(outputs, Tensor):
-            self._refuse(f"must return a tensor of logits {wanted}, got a {type(outputs).__name__}")
-        if tuple(outputs.shape) != wanted or not outputs.is_floating_point():
-            kind = str(outputs.dtype).removeprefix("torch.")
-            self._refuse(f"must return logits {wanted}, got {tuple(outputs.shape)} of {kind}")
+        first, _, drew = self._call(train=False)
+        if not isinstance(first, Tensor):
+            self._refuse(f"must return a tensor of logits {wanted}, got a {type(first).__name__}")
+        if tuple(first.shape) != wanted or not first.is_floating_point():
+            kind = str(first.dtype).removeprefix("torch.")
+            self._refuse(f"must return logits {wanted}, got {tuple(first.shape)} of {kind}")
         if any(drew):
             self._refuse("draws random numbers in evaluation mode; for dropout, write F.dropout(h, p, self.training)")
-        self.outputs = outputs
         self.model.needs_two = not takes_one(self.model, self.inputs, train=False)
-
-    def check_in_training(self) -> bool:
-        """Return whether training uses torch's generator; raise if it uses another, or if a repeated call differs."""
         outputs, buffers, (from_torch, from_others) = self._call(train=True)
         if from_others:
             self._refuse("draws from Python's or numpy's random numbers; use torch's, which follow the run's seed")
         again, moved, _ = self._call(train=True)
         in_use, _, _ = self._call(train=False)
-        if not (_close(outputs, again) and _close(buffers, moved) and _close(self.outputs, in_use)):
+        if not (_close(outputs, again) and _close(buffers, moved) and _close(first, in_use)):
             self._refuse("gives something else when it is called again on the same inputs: it keeps count of its calls")
         return from_torch
 
@@ -131,9 +124,8 @@ class _Tried:
             shape, how = tuple(self.inputs.shape), "in training" if train else "in evaluation mode"
             hint = ""
             if self.vocabulary is not None and "index" in str(error).lower():
-                hint = (
-                    f"; it must take all {self.vocabulary} tokens of the task, inputs.vocabulary in build_for(inputs)"
-                )
+                known = f"all {self.vocabulary} tokens of the task, inputs.vocabulary in build_for(inputs)"
+                hint = f"; it must take {known}"
             self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)}){hint}", error)
         if inputs._version != written or not torch.equal(inputs, self.inputs):
             self.model.overwrites = True
@@ -170,9 +162,7 @@ def why_alone(model: VectorModel, inputs: Tensor) -> str:
         return "torch.func.vmap has no rule for one of its operations"
     if not _close(together, alone):
         return "torch.func.vmap gives other gradients"
-    if not _close(whole[:1], part):
-        return DEPENDS
-    return ""
+    return "" if _close(whole[:1], part) else DEPENDS
 
 
 def _weighed(outputs: Tensor) -> Tensor:
