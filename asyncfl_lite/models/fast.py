@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from asyncfl_lite.models.stacked import (
     Alone,
@@ -24,7 +23,7 @@ from asyncfl_lite.models.stacked import (
     SideBySide,
     chain_of,
     images_of_all,
-    linear,
+    side_by_side,
     vectors_of_each,
 )
 
@@ -96,7 +95,9 @@ def shortcut(forward: Forward) -> WithBackward | None:
 def _several(forward: SideBySide, x: Tensor, inputs: Tensor) -> tuple[Tensor, Backward]:
     """Return ``(G, B, C)`` outputs of several chains side by side, and their backward pass."""
     layers, kept = forward.chain.vectors, list[Tensor]()
-    outputs = _vector_layers(layers, inputs.flatten(2), iter(forward.parts(x)), kept)
+    outputs, parts = inputs.flatten(2), iter(forward.parts(x))
+    for layer in layers:
+        outputs = _applied(layer, outputs, parts, kept)
 
     def backward(gradient: Tensor) -> Tensor:
         found = list[Tensor]()
@@ -162,10 +163,13 @@ class Layers:
         if images:
             h = images_of_all(inputs)
             for layer in images:
-                h = _image_layer(layer, h, parts, kept, rows)
+                h = _applied(layer, h, parts, kept)
             self._shape = h.shape
             h = vectors_of_each(h, rows)
-        return _vector_layers(vectors, h.flatten(2), parts, kept)
+        h = h.flatten(2)
+        for layer in vectors:
+            h = _applied(layer, h, parts, kept)
+        return h
 
     def step(self, gradient: Tensor) -> None:
         """Take a step with these models, given the gradient of their outputs."""
@@ -209,40 +213,25 @@ def _vector_layers_backward(
     return gradient
 
 
-def _vector_layers(layers: Sequence[nn.Module], h: Tensor, parts: Iterator[Tensor], kept: list[Tensor]) -> Tensor:
-    """Apply layers to vectors, and keep the tensors for the backward pass."""
-    for layer in layers:
-        if type(layer) is nn.Linear:
-            weight, bias = next(parts), None if layer.bias is None else next(parts)
-            kept += [h, weight]
-            h = linear(h, weight, bias)
-        else:
-            h = layer(h)
-            kept.append(h)
-    return h
-
-
-def _image_layer(layer: nn.Module, h: Tensor, parts: Iterator[Tensor], kept: list[Tensor], count: int) -> Tensor:
-    """Apply ``count`` copies of a layer to their models' images, and keep the tensors for the backward pass."""
-    if type(layer) is nn.Conv2d:
-        weight = next(parts).flatten(0, 1)
-        bias = None if layer.bias is None else next(parts).flatten()
-        kept += [h, weight]
-        groups = count * layer.groups
-        return functional.conv2d(h, weight, bias, layer.stride, layer.padding, layer.dilation, groups)
+def _applied(layer: nn.Module, h: Tensor, parts: Iterator[Tensor], kept: list[Tensor]) -> Tensor:
+    """Apply a layer to vectors, or to all models' images, and keep the tensors for the backward pass."""
+    if type(layer) in ELEMENTWISE:
+        h = layer(h)
+        kept.append(h)
+        return h
     if type(layer) is nn.MaxPool2d:
         pooled, indices = torch.ops.aten.max_pool2d_with_indices(h, *_pooling(layer))
         kept += [h, indices]
         return pooled
-    h = layer(h)
-    kept.append(h)
-    return h
+    weight, bias = next(parts), None if layer.bias is None else next(parts)
+    kept += [h, weight]
+    return side_by_side(layer, h, weight, bias, len(weight))
 
 
 def _image_layer_backward(layer: nn.Module, gradient: Tensor, kept: list[Tensor], count: int) -> list[Tensor]:
     """Return the gradients of a layer's images, bias and weight, given the gradient of its output."""
     if type(layer) is nn.Conv2d:
-        weight, h = kept.pop(), kept.pop()
+        weight, h = kept.pop().flatten(0, 1), kept.pop()
         has_bias, wanted = layer.bias is not None, bool(kept)
         of_h, of_weight, of_bias = torch.ops.aten.convolution_backward(
             gradient,

@@ -9,7 +9,7 @@ product. The results are those of ``vmap``, up to rounding.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -172,7 +172,7 @@ class SideBySide:
         if self.chain.images:
             h = images_of_all(inputs)
             for layer in self.chain.images:
-                h = _side_by_side(layer, h, _own(layer, parts), len(x))
+                h = side_by_side(layer, h, *_own(layer, parts), len(x))
             inputs = vectors_of_each(h, len(x))
         return self.of_vectors(inputs.flatten(2), parts)[-1]
 
@@ -189,7 +189,7 @@ class SideBySide:
         hidden = []
         for layer in self.chain.vectors:
             if type(layer) is not nn.Dropout:
-                h = _side_by_side(layer, h, _own(layer, parts), len(h))
+                h = side_by_side(layer, h, *_own(layer, parts), len(h))
             if type(layer) is nn.Linear:
                 hidden.append(h)
         return [*hidden, h]
@@ -201,16 +201,19 @@ def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tens
     return weight, None if getattr(layer, "bias", None) is None else next(parts)
 
 
-def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], count: int) -> Tensor:
-    """Apply ``count`` copies of ``layer``, each with its own parameters, to the activations of as many models."""
-    weight, bias = own
+def side_by_side(layer: nn.Module, h: Tensor, weight: Tensor | None, bias: Tensor | None, count: int) -> Tensor:
+    """Apply ``count`` copies of ``layer``, each with its own parameters, to the activations of as many models.
+
+    For a linear layer, ``h`` is ``(count, B, features)``; else it is ``(B, count · channels, height, width)``.
+    """
     if type(layer) is nn.Linear and weight is not None:
-        return linear(h, weight, bias)
+        turned = weight.transpose(1, 2)
+        return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
     if type(layer) is nn.Conv2d and weight is not None:
         bias, groups = None if bias is None else bias.flatten(), count * layer.groups
         return functional.conv2d(h, weight.flatten(0, 1), bias, layer.stride, layer.padding, layer.dilation, groups)
     if type(layer) is nn.GroupNorm:
-        weight, bias = (None if part is None else part.flatten() for part in own)
+        weight, bias = (None if part is None else part.flatten() for part in (weight, bias))
         return functional.group_norm(h, count * layer.num_groups, weight, bias, layer.eps)
     return layer(h)
 
@@ -223,12 +226,3 @@ def images_of_all(inputs: Tensor) -> Tensor:
 def vectors_of_each(images: Tensor, count: int) -> Tensor:
     """Reorder ``(B, G · channels, height, width)`` images to ``(G, B, channels · height · width)``."""
     return images.unflatten(1, (count, -1)).transpose(0, 1).flatten(2)
-
-
-def linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Apply G linear layers to ``h (G, B, in)``, each with its own weights; return ``(G, B, out)``.
-
-    ``weight`` is ``(G, out, in)``; ``bias`` is ``(G, out)`` or None.
-    """
-    turned = weight.transpose(1, 2)
-    return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
