@@ -109,12 +109,10 @@ class ClientData:
     """All clients' samples as shared tensors; each client is a list of indices into them.
 
     Attributes:
-        inputs: ``(n, …)`` on the device.
-        targets: ``(n, …)`` on the device.
+        inputs, targets: ``(n, …)`` on the device.
         parts: client -> ``(n_i,)`` int64 indices of its samples.
         losses: ``(outputs, targets) -> (n,)`` loss of each sample.
         hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is correct.
-        num_classes: C.
         augment: ``(inputs, generator) -> inputs`` for a training batch, or None.
     """
 
@@ -150,11 +148,6 @@ class Work:
 
 class Plan:
     """The steps of G jobs that are trained side by side: at each step, the jobs still running, and their samples.
-
-    Args:
-        works: the jobs with their minibatches.
-        device: the device of the samples.
-        pads: pad minibatches to the batch size.
 
     Attributes:
         active: step -> number of jobs that are still running, which are the first rows.

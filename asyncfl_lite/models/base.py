@@ -69,11 +69,7 @@ class ModelSpec(Settings):
         return self.build_for(InputSpec(tuple(input_shape), num_classes))
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Build a module for a task's inputs; text models take the vocabulary from the task.
-
-        Raises:
-            ConfigError: when the model defines neither method.
-        """
+        """Build a module for a task's inputs; text models take the vocabulary from the task."""
         if type(self).build is ModelSpec.build:
             raise ConfigError(
                 f"model: {self.title!r} must define build(input_shape, num_classes) or build_for(inputs), which return "

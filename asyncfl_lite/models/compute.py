@@ -166,9 +166,7 @@ class Minibatches:
 class SampleSet:
     """Samples on which a server distils; each has one or several predictions, numbered as rows of one table.
 
-    Args:
-        inputs: ``(n, …)``.
-        counts: ``(n,)`` int64 number of predictions of each sample: one, or one for every token that counts.
+    ``counts (n,)`` are the numbers of predictions of each sample: one, or one for every token that counts.
 
     Attributes:
         one_each: whether every sample has one prediction, so that rows are samples.

@@ -112,11 +112,6 @@ def outputs_and_statistics(
 
     The model is in evaluation mode.
 
-    Args:
-        x: the model's ``(d,)`` parameters.
-        inputs: a batch of ``(n, …)`` inputs.
-        buffers: the model's ``(b,)`` running statistics.
-
     Returns:
         ``(n, C)`` outputs, and ``(2, channels)`` means and variances for each layer, in the module's order.
     """
@@ -135,12 +130,7 @@ def outputs_and_statistics(
 
 
 def stacked_outputs_and_statistics(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """Return the result of :func:`outputs_and_statistics` for several models side by side.
-
-    Args:
-        model: a chain of layers on vectors, see :func:`.shared_chain`; its dropout has no effect.
-        x: ``(G, d)`` parameters.
-        inputs: ``(G, n, …)``, one batch per model.
+    """Return the result of :func:`outputs_and_statistics` for G chains of layers on vectors, each with its own inputs.
 
     Returns:
         ``(G, n, C)`` outputs, and ``(G, 2, channels)`` means and variances for each layer.

@@ -70,11 +70,7 @@ class GivenModel(ModelSpec):
         return self.name or super().title
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Return the module.
-
-        Raises:
-            ConfigError: when only the module's name is known, as after a result was loaded.
-        """
+        """Return the module, unless only its name is known, as after a result was loaded."""
         if self._given is None:
             name = f" ({self.name!r})" if self.name else ""
             raise ConfigError(

@@ -24,15 +24,6 @@ class Tracker(nn.Module):
 
     In a run, the statistics begin at 0 and 1 in every job and with every version of the global model, whatever the
     method and ``bn_mode``. So a client's report contains the statistics of its own data alone.
-
-    Args:
-        channels: number of channels, the second axis of the inputs.
-
-    >>> layer = Tracker(1)
-    >>> layer(torch.tensor([[1.0], [3.0]])).tolist()
-    [[1.0], [3.0]]
-    >>> layer.running_mean, layer.running_var  # 0.9 of 0 and 0.1 of 2; 0.9 of 1 and 0.1 of 1
-    (tensor([0.2000]), tensor([1.]))
     """
 
     running_mean: Tensor
@@ -194,10 +185,9 @@ class FLGoCNN(ScaledCNN):
 class FEMNISTCNN(ScaledCNN):
     """FedRevive's CNN for FEMNIST, with 421,058 parameters.
 
-    Three 3×3 convolutions with 64 channels each come before linear layers of 200 and 100 units.
-
-    The paper prints only the number of parameters, 421k; the layers are those of the authors' code, which records means
-    and variances after each convolution but does not normalise by them.
+    Three 3×3 convolutions with 64 channels each come before linear layers of 200 and 100 units. The paper prints only
+    the number of parameters, 421k; the layers are those of the authors' code, which records means and variances after
+    each convolution but does not normalise by them.
     """
 
     norm: Norm = "none"
@@ -256,11 +246,7 @@ class Residual(ModelSpec):
         return found
 
     def larger(self, scale: float) -> Self:
-        """Return a larger version with ``scale`` times as many blocks, to teach this one.
-
-        With twice as many blocks, ResNet-18 becomes ResNet-34, and with 1.5 times as many it becomes ResNet-26 (KUIPER
-        §3.1).
-        """
+        """Return one with ``scale`` times as many blocks: ResNet-18 becomes ResNet-34 with twice as many (KUIPER §3.1)."""
         blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
         return self.model_copy(update={"blocks": blocks})
 

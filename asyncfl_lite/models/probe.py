@@ -29,7 +29,7 @@ def check_conduct(
 
     Args:
         name: the model's name, for messages.
-        model: the model to check.
+        model: the model.
         inputs: ``(n, …)`` samples of the task; the first two are used.
         output_shape: the shape of one sample's outputs.
         vocabulary: number of the task's tokens, the last of which is tried, too; None for other inputs.

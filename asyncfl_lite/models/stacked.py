@@ -106,17 +106,13 @@ def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
 
 
 def keeps_bits(chain: Chain, *sizes: int) -> bool:
-    """Return whether computing models side by side gives results bit-identical to computing each one alone.
+    """Return whether chains on vectors have the same bits side by side as alone, for minibatches of these ``sizes``.
 
     A library may round a matrix product differently if a matrix does not begin at a multiple of 16 bytes in memory, and
     a function that it computes for several numbers at once if these do not fill the registers. Side by side, a model's
     matrices begin where those of the model before it end. So no minibatch may consist of one sample; a layer's weights,
     and its inputs and outputs for each minibatch, must each consist of a multiple of :data:`ALIGNED` numbers; and the
     inputs of such a function must consist of a multiple of :data:`FILLED` numbers.
-
-    Args:
-        chain: a chain that has only layers on vectors.
-        sizes: the sizes of the minibatches.
     """
     weights, inputs, filled, width = [], [], [], 0
     for layer in chain.vectors:

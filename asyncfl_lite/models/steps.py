@@ -1,10 +1,8 @@
 """Steps of gradient descent: gradients of losses, and optimisers.
 
-Both work on one model, or on several side by side: every row of a ``(G, d)`` matrix is one client's or one server's
-model. Gradients are autograd's; what :mod:`.fast` has written out by hand is taken from there: gradients with the same
-bits, and plain gradient steps of chains of layers, which are rounded differently. Each row takes the steps that
-``torch.optim`` would take for this model alone (a test compares them), with a state that starts fresh for every job.
-The last rows may drop out, because a later call may pass fewer rows.
+Every row of a ``(G, d)`` matrix is one client's or one server's model. Gradients are autograd's; what :mod:`.fast` has
+written out by hand is taken from there. Each row takes the steps that ``torch.optim`` would take for this model alone
+(a test compares them), with a state that starts fresh for every job. A later call may pass fewer rows.
 """
 
 from __future__ import annotations

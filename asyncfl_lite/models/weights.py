@@ -108,7 +108,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
         module: the module.
         state: the weights, by name.
         where: the source of the weights, for the message.
-        leave_out: beginnings of names; the module keeps its own values under such names, whatever ``state`` holds.
+        leave_out: beginnings of names under which the module keeps its own values.
 
     Raises:
         ConfigError: when the weights do not fit, naming those that are missing, superfluous, of another shape or not
