@@ -246,7 +246,7 @@ class Residual(ModelSpec):
         return found
 
     def larger(self, scale: float) -> Self:
-        """Return one with ``scale`` times as many blocks: ResNet-18 becomes ResNet-34 with twice as many (KUIPER §3.1)."""
+        """Return one with ``scale`` times as many blocks; twice as large, ResNet-18 is ResNet-34 (KUIPER §3.1)."""
         blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
         return self.model_copy(update={"blocks": blocks})
 
