@@ -134,7 +134,7 @@ WRONG = [  # (inputs, labels, test inputs, test labels, and more), and what is s
     ((X, Y, X, Y, {"owners": [1.0, float("nan")] * 3}), "owners: lacks 3 of 6, such as that of sample 1"),
     ((X, Y, X, Y, {"owners": ["a", float("nan")] * 3}), "owners: lacks 3 of 6"),
     ((X, Y, X, Y, {"owners": np.array(["a", None] * 3, dtype=object)}), "owners: lacks 3 of 6"),
-    ((X, Y, X, Y, {"owners": ["a", 1] * 3}), "owners: must be all words or all numbers, got 1 beside 'a'"),
+    ((X, Y, X, Y, {"owners": ["a", 1] * 3}), "owners: must be all words or all numbers, got 1 and 'a'"),
     ((X, Y, X, Y, {"owners": [np.inf] * 6}), "owners: must be finite numbers or words, one for each sample, got float64"),
     ((X, Y, X, Y, {"owners": np.arange(6).astype("datetime64[D]")}), "one for each sample, got datetime64[D]"),
     ((X, Y, X, Y, {"owners": 3}), "owners: must be a tensor or an array of numbers ('int' object is not iterable)"),
