@@ -36,7 +36,6 @@ EXAMPLES = {
     "grid": [RUN],
     "notebooks": [RUN],
     "dask": [RUN],
-    "lora": [[*RUN, "--task", "modmath", "--model-settings", "lora_rank=1"]],
 }
 """Extra -> command lines that its installation must be enough for."""
 MANY = """
