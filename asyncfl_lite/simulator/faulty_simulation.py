@@ -27,7 +27,7 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.clock_only import ClockOnly
 from asyncfl_lite.simulator.delays import parse_number, read_rows
 from asyncfl_lite.simulator.faults import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Faults
-from asyncfl_lite.simulator.jobs import Arrival, Fate, Job, Outcome, Receipt
+from asyncfl_lite.simulator.jobs import Arrival, Fate, Job, Outcome
 from asyncfl_lite.simulator.scheduling import IdleClients
 from asyncfl_lite.simulator.simulation import Delays, Simulation
 
@@ -258,13 +258,6 @@ class FaultySimulation(Simulation):
 
 class FaultyClock(ClockOnly, FaultySimulation):
     """A simulation without training in which clients can fail, for a server that only counts updates."""
-
-    def deliver(self, job: Job, staleness: int) -> Receipt:
-        """Count the job if its update is not damaged."""
-        fate = job.fate
-        if fate is not None and fate.damage:
-            return Receipt(False, "damaged")
-        return super().deliver(job, staleness)
 
 
 def faulty(kind: type[Simulation]) -> type[FaultySimulation]:

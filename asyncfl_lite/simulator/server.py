@@ -1,10 +1,10 @@
-"""The interface that the clock expects of a server; every method in :mod:`asyncfl_lite.algorithms` implements it."""
+"""What the clock expects of a server: the base class of every method in :mod:`asyncfl_lite.algorithms`."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from torch import Tensor
 
@@ -17,43 +17,47 @@ class ServerError(SimulationError):
     """Raised for a method that does not make versions as the clock expects; the message says what to check."""
 
 
-class Server(Protocol):
-    """The interface of a started method that the clock uses.
-
-    A method needs ``correction_for`` only if it sends control variates, and ``midway_model`` only if ``midway`` is set.
+class Server(ABC):
+    """The part of a started method that the clock uses.
 
     Attributes:
         version: how many versions have been made.
+        x: ``(d,)`` the current global model; None without training.
+        buffers: ``(b,)`` running statistics of the current global model, or None.
     """
 
     version: int
-
-    @property
-    def x(self) -> Tensor | None:
-        """The ``(d,)`` current global model."""
-
-    @property
-    def buffers(self) -> Tensor | None:
-        """The ``(b,)`` running statistics of the current global model, or None."""
+    x: Tensor | None
+    buffers: Tensor | None
 
     @property
     def midway(self) -> float | None:
-        """Fraction of a job (0 to 1) after which its client merges the newest model; None if it never does."""
+        """Fraction of a job after which its client merges the newest model; None if it never does."""
+        return None
 
+    @abstractmethod
     def receive(self, update: Update) -> Receipt:
         """Accept one client's update, or refuse it."""
 
     def flush(self) -> bool:
-        """Aggregate a buffer that is not full; return whether that made a version."""
+        """Aggregate a buffer that is not full; return whether it held any updates."""
+        return False
 
     def control_sent(self) -> Tensor | None:
         """Return the ``(d,)`` control variate to send with the model; None if the method has none."""
+        return None
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
-        """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent."""
+        """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent.
+
+        The method is called when the job is trained, after all other events at the instant of its dispatch, so a client
+        that is dispatched again on its own report already uses the state that this report left.
+        """
+        return control
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the model that a client merges during its job, and its mixing weight; None if it merges none."""
+        """Return the model that a client merges during its job, with the mixing weight; None for no merge."""
+        return None
 
 
 @dataclass(eq=False)

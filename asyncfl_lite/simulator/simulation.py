@@ -24,7 +24,7 @@ import numpy as np
 from asyncfl_lite.base.errors import DivergedError, SimulationError, shown
 from asyncfl_lite.base.registry import is_ours
 from asyncfl_lite.base.streams import no_global_draws, stream
-from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, Job, Outcome, Receipt, Rows
+from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, Job, Outcome, Receipt
 from asyncfl_lite.simulator.scheduling import IdleClients, Scheduling, Selection, Uniform
 from asyncfl_lite.simulator.server import (
     MOST_ACCEPTED,
@@ -180,9 +180,9 @@ class Simulation:
     """Number of clients that train now or will soon; more than ``in_flight`` only if clients come and go."""
 
     @property
-    def arrivals(self) -> Rows[Arrival]:
+    def arrivals(self) -> tuple[Arrival, ...]:
         """Every arrival so far."""
-        return Rows(self._arrivals)
+        return tuple(self._arrivals)
 
     @property
     def jobs(self) -> list[Job]:
@@ -358,7 +358,7 @@ class Simulation:
 
     def _send(self, job: Job) -> None:
         heappush(self.heap, (job.finish_time, job.sequence_no, job))
-        if job.finish_time > self.horizon:  # it never arrives: do not train it
+        if job.finish_time > self.horizon or job.outcome is not None:  # it never arrives, or needs no training
             return
         if self.algorithm.midway is None:
             self.untrained.append(job)
