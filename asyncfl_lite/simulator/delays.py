@@ -73,17 +73,14 @@ class UniformDelays(ClientDelays):
 
 
 @dataclass(frozen=True, eq=False)
-class ExponentialDelays(ClientDelays):
-    """Durations with an exponential part of mean ``mean`` and a uniform part from ``low`` to ``low + width``."""
+class ExponentialDelays(UniformDelays):
+    """Durations with an exponential part of mean ``mean``, (N,), besides the uniform part."""
 
     mean: np.ndarray
-    low: np.ndarray
-    width: np.ndarray
 
     def draw(self, client: int, rng: np.random.Generator) -> float:
         """Return the duration of one job of ``client``, in the law's unit."""
-        uniform = self.low.item(client) + self.width.item(client) * rng.random()
-        return uniform + self.mean.item(client) * rng.standard_exponential()
+        return super().draw(client, rng) + self.mean.item(client) * rng.standard_exponential()
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +202,7 @@ class ExponentialLaw(DelayLaw):
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ExponentialDelays:
         """Assign every client the same mean, without random numbers."""
         nothing = np.zeros(len(num_samples))
-        return ExponentialDelays(np.full(len(num_samples), self.mean), nothing, nothing)
+        return ExponentialDelays(nothing, nothing, np.full(len(num_samples), self.mean))
 
 
 @DELAYS.register("per_client")
@@ -412,7 +409,7 @@ class FedReviveLaw(DelayLaw):
         train = rng.choice(self.train_means, len(num_samples), p=self.train_shares)
         upload = rng.choice(self.upload_means, len(num_samples))
         low = np.maximum(upload - self.upload_half_width, 0)
-        return ExponentialDelays(train, self.download + low, upload + self.upload_half_width - low)
+        return ExponentialDelays(self.download + low, upload + self.upload_half_width - low, train)
 
 
 @DELAYS.register("fedrevive")
