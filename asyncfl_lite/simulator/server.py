@@ -119,35 +119,32 @@ def check_like(server: object, hook: str, found: object, like: Tensor | None) ->
     )
 
 
-def untrue_answer(server: Server, answer: object, before: int, hook: str = "on_receive") -> str | None:
-    """Return an error message if a server's ``answer`` is wrong about whether it made a version; else None.
+def check_answer(server: Server, answer: object, before: int, hook: str = "on_receive") -> None:
+    """Raise a ServerError if a server's ``answer`` is wrong about whether it made a version.
 
     ``before`` is its version before the update, and ``hook`` the method that returned the answer.
     """
     if server.version - before == bool(answer):
-        return None
+        return
     hint = "return self.new_version(x)" if answer else "put `return` before self.new_version(x), or self.flush()"
-    return (
+    raise ServerError(
         f"{type(server).__name__}.{hook} must return True exactly when it made one version, since scheduling and "
         f"the clock go by it; it returned {answer!r} when the version went from {before} to {server.version}: {hint}"
     )
 
 
 MOST_ACCEPTED = 100
-"""Number of updates that every server may accept without making a version; see :func:`most_accepted`."""
+"""Number of updates that every server may accept without making a version; more if the policy needs more."""
 
 
-def most_accepted(scheduling: Scheduling) -> int:
-    """Return how many updates a server may accept before it must make a new version."""
-    return max(MOST_ACCEPTED, 20 * max(scheduling.most_in_flight, scheduling.buffer_size))
-
-
-def no_version(server: Server, scheduling: Scheduling, jobs: Iterable[Job], accepted: int) -> ServerError:
-    """Return the error for a method that makes no version; the message names the likely mistake."""
+def check_makes_versions(server: Server, scheduling: Scheduling, jobs: Iterable[Job], accepted: int) -> None:
+    """Raise a ServerError, which names the likely mistake, if a server has accepted too many updates for no version."""
+    if accepted < 20 * max(scheduling.most_in_flight, scheduling.buffer_size):
+        return
     sent = (job.start for job in jobs if job.start_version == server.version)
     replaced = any(start is not None and server.x is not None and not start.equal(server.x) for start in sent)
     found = "it sets self.x itself, which clients never receive" * replaced or "it never calls self.new_version(x)"
-    return ServerError(
+    raise ServerError(
         f"{type(server).__name__} made no version of the last {accepted} updates that it accepted "
         f"(version {server.version}, buffer_size {scheduling.buffer_size}): {found}; on_receive must "
         "`return self.new_version(x)` when the buffer is full"
