@@ -40,7 +40,7 @@ from asyncfl_lite.runs.assembly import (
 from asyncfl_lite.runs.callbacks import LOG, OnEvaluate, OnVersion, StopRun, call
 from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
-from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows, who_did_what
+from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, who_did_what
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
 
@@ -412,9 +412,9 @@ class Run:
             self.claim = None
 
     @property
-    def curve_rows(self) -> Rows[Mapping[str, float]]:
+    def curve_rows(self) -> tuple[Mapping[str, float], ...]:
         """The rows of the run's curve so far."""
-        return Rows(self._rows)
+        return tuple(self._rows)
 
     def state(self) -> dict[str, Any]:
         """Return the run's changing state as tensors and plain values; the configuration determines the rest."""
