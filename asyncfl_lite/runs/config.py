@@ -116,27 +116,31 @@ class Config(Settings):
     asyncfl_lite.base.errors.ConfigError: concurrency: must be at most clients (5), got 10
     """
 
-    task: str = Field(description="data set to learn, with its loss and its metric")
-    task_settings: Group = Field(description="the task's own settings")
-    model: str = Field(description="model that clients train")
-    model_settings: Group = Field(description="the model's own settings")
-    algorithm: str = Field(description="federated learning method of the server")
-    settings: Group = Field(description="the method's own options, listed by `asyncfl-lite list --methods`")
-    delay: str = Field(description="delay law, which decides how long each job takes")
-    delay_settings: Group = Field(description="the delay law's own settings")
-    partition: str = Field(description="rule that divides the training samples among the clients")
+    task: str = Field(default=..., description="data set to learn, with its loss and its metric")
+    task_settings: Group = Field(default=..., description="the task's own settings")
+    model: str = Field(default=..., description="model that clients train")
+    model_settings: Group = Field(default=..., description="the model's own settings")
+    algorithm: str = Field(default=..., description="federated learning method of the server")
+    settings: Group = Field(
+        default=..., description="the method's own options, listed by `asyncfl-lite list --methods`"
+    )
+    delay: str = Field(default=..., description="delay law, which decides how long each job takes")
+    delay_settings: Group = Field(default=..., description="the delay law's own settings")
+    partition: str = Field(default=..., description="rule that divides the training samples among the clients")
     alpha: float | None = Field(
         default=None, gt=0, le=1e9, description="Dirichlet concentration of the partition; smaller is more unequal"
     )
-    partition_settings: Group = Field(description="the partition's own settings")
-    clients: int = Field(ge=1, le=10_000_000, description="number of clients, N")
-    concurrency: int = Field(ge=1, description="number of clients that train at the same time, M_c")
-    buffer_size: int = Field(ge=1, description="number of updates in a server version, M")
-    scheduling: str = Field(description="scheduling policy, which decides when new work is sent after a report")
+    partition_settings: Group = Field(default=..., description="the partition's own settings")
+    clients: int = Field(default=..., ge=1, le=10_000_000, description="number of clients, N")
+    concurrency: int = Field(default=..., ge=1, description="number of clients that train at the same time, M_c")
+    buffer_size: int = Field(default=..., ge=1, description="number of updates in a server version, M")
+    scheduling: str = Field(
+        default=..., description="scheduling policy, which decides when new work is sent after a report"
+    )
     selection: str = Field(default="uniform", description="selection policy, which decides which client gets new work")
-    selection_settings: Group = Field(description="the selection policy's own settings")
+    selection_settings: Group = Field(default=..., description="the selection policy's own settings")
     initial: str = Field(default="random", description="source of the initial weights")
-    initial_settings: Group = Field(description="the initialiser's own settings")
+    initial_settings: Group = Field(default=..., description="the initialiser's own settings")
     rounds: int | None = Field(default=None, ge=1, description="stop at this server version (or `versions`)")
     horizon: float | None = Field(default=None, gt=0, description="stop at this virtual time, in the delay law's unit")
     local_epochs: int | None = Field(
@@ -145,9 +149,9 @@ class Config(Settings):
     local_steps: int | None = Field(
         default=None, ge=1, description="number of minibatch steps of a job, instead of epochs"
     )
-    batch_size: int = Field(ge=1, description="number of samples in a client's minibatch")
-    client_optimizer: Literal["sgd", "adam", "adamw"] = Field(description="optimiser of local training")
-    client_lr: float = Field(ge=0, description="learning rate of local training")
+    batch_size: int = Field(default=..., ge=1, description="number of samples in a client's minibatch")
+    client_optimizer: Literal["sgd", "adam", "adamw"] = Field(default=..., description="optimiser of local training")
+    client_lr: float = Field(default=..., ge=0, description="learning rate of local training")
     client_lr_decay: float = Field(
         default=1.0, gt=0, le=1, description="factor on the clients' learning rate after every server version"
     )
@@ -157,8 +161,8 @@ class Config(Settings):
         default="constant", description="learning rate over a client's jobs: cosine to 0, step to a tenth each time"
     )
     client_lr_period: int = Field(default=1, ge=1, description="number of a client's jobs in which its rate falls so")
-    weight_decay: float = Field(ge=0, description="weight decay of local training")
-    server_lr: float = Field(ge=0, description="the server's learning rate")
+    weight_decay: float = Field(default=..., ge=0, description="weight decay of local training")
+    server_lr: float = Field(default=..., ge=0, description="the server's learning rate")
     server_time: float = Field(default=0.0, ge=0, description="virtual time that the server needs to make a version")
     bn_mode: Literal["avg", "delta", "freeze"] = Field(
         default="avg", description="treatment of BatchNorm's running statistics on the server"

@@ -33,7 +33,7 @@ from pickle import UnpicklingError
 from typing import Any, BinaryIO, Literal, cast
 
 import torch
-from pydantic_core import from_json, to_json
+from pydantic import ConfigDict, TypeAdapter
 
 from asyncfl_lite.base import __version__
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason, shown
@@ -344,6 +344,7 @@ TABLES = {
 }
 """Tables of a result -> how their files begin, by which foreign files of the same name are recognised. An empty file,
 or one that is cut off within these bytes, holds nothing that could be lost, and is replaced."""
+_WORDS = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="strings"))
 NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 """Spelling in ``result.json`` of numbers that JSON cannot express."""
 
@@ -391,7 +392,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 def as_json_has_it(value: Any) -> Any:
     """Replace numbers that are not finite with words, since JSON cannot express them."""
-    return from_json(to_json(value, inf_nan_mode="strings"))
+    return json.loads(_WORDS.dump_json(value))
 
 
 def _with_numbers(value: Any) -> Any:
