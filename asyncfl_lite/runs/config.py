@@ -557,7 +557,7 @@ def explained(config: Config) -> Iterator[tuple[str, Any, str]]:
     follows from given ones, such as a concurrency of at most ``clients``, counts as given.
     """
     layers = [(origin, flat(values)) for origin, values in reversed(layers_of(config.task, config.algorithm))]
-    plain = flat(Config(task=config.task, algorithm=config.algorithm).as_dict())
+    plain = flat(Config.from_mapping({"task": config.task, "algorithm": config.algorithm}).as_dict())
     buffered = registries()["algorithm"].get(config.algorithm).buffered
     for name, value in flat(config.as_dict()).items():
         default = next((origin for origin, values in layers if name in values), "its own default")
