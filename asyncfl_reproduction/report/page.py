@@ -35,17 +35,21 @@ from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import FOOTNOTE, WORDS, marked, names, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
-from asyncfl_reproduction.report.searches import own_searches, searches
+from asyncfl_reproduction.report.searches import draw_tries, own_searches, searches, tries
 from asyncfl_reproduction.report.tables import as_list, background, beside, folded, listed, was_run
-from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.tuning.grids import study_of
 
 PANELS, LINES, PICTURES = 12, 12, 4
 """Most panels of a picture of a user's own curves, most lines of a panel, and most pictures."""
 FIGURES: dict[tuple[str, str], PaperFigure] = {
-    (figure.paper, figure.name): figure
-    for module in (figures_fedecho, figures_fedrevive, figures_kuiper, figures_fedadt)
-    for figure in module.FIGURES
+    (paper, name): figure
+    for paper, module in {
+        "FedEcho": figures_fedecho,
+        "FedRevive": figures_fedrevive,
+        "KUIPER": figures_kuiper,
+        "FedADT": figures_fedadt,
+    }.items()
+    for name, figure in module.FIGURES.items()
 }
 
 
@@ -83,13 +87,7 @@ def _in_one_line(table: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 class Page:
-    """The parts of a report, each shown by one method.
-
-    Args:
-        tier_file: ``cells/<tier>.yaml``.
-        runs: folder of results.
-        kept: folder of the tables of recorded runs, see :class:`Recorded`.
-    """
+    """The parts of a report, each shown by one method."""
 
     def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
         plots.use_style()
@@ -252,8 +250,7 @@ class Page:
     def own_curves(self) -> None:
         """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part.
 
-        The time that a picture takes grows with the square of its panels, and nobody reads a panel of a hundred lines.
-        So a large grid becomes several pictures, and panels beyond :data:`PICTURES` of them are not drawn.
+        A large grid becomes several pictures, and panels beyond :data:`PICTURES` of them are not drawn.
         """
         groups: dict[str, list[str]] = {}
         for name in self.recorded.cells:
@@ -274,12 +271,7 @@ class Page:
             display(Markdown(f"{how_many(len(left), 'more panel')} of curves, from `{left[0]}` on, are not drawn."))
 
     def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
-        """Write every table of the report as CSV, Markdown and LaTeX, if a folder is given.
-
-        Args:
-            folder: the folder, which is created if needed.
-            own: whether to write only the tables of a user's own grid.
-        """
+        """Write every table of the report, or of a user's own grid in three formats, if a folder is given."""
         if folder:
             files = write_tables(self.recorded, folder, own=own)
             display(
@@ -288,5 +280,4 @@ class Page:
 
 
 def _searches_shown(table: pd.DataFrame) -> Styler:
-    """Return a table of searches that shows readable names of methods and columns."""
     return listed(table.assign(method=table["method"].map(marked)), precision=1)

@@ -45,23 +45,6 @@ def test_a_setting_in_a_parameters_place_is_shown_where_it_belongs():
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ({"configuration.rounds": 5}, {"rounds": 5}),
-        ({"configuration.algorithm": "fedecho"}, {"algorithm": "fedecho"}),
-        ({"configuration.settings.poly_a": 0.5}, {"settings": {"poly_a": 0.5}}),
-    ],
-)
-def test_a_setting_with_a_dot_is_shown_as_it_must_be_typed(given, meant):
-    with pytest.raises(ConfigError) as caught:
-        run_with(**given)
-    message, line = str(caught.value).split("write -y ")
-    assert message == f"parameter: {next(iter(given))!r} is a setting of the run; "
-    typed = yaml.safe_load(line.strip("'"))["configuration"]
-    assert typed == {"task": "digits", "algorithm": "fedbuff", "rounds": 20} | meant
-
-
-@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"sedes": [1]}, "parameter: 'sedes' is not known; did you mean 'seeds'? Allowed: about, cell, configuration,"),

@@ -11,9 +11,8 @@ from mistakes.referee import GOOD
 
 from asyncfl_course import referee
 from asyncfl_course.referee import Control, Plan, Question, Runs, cases, deaf, records
-from asyncfl_course.referee.envelope import FOLDER
 from asyncfl_course.referee.rubric import LINES
-from asyncfl_course.referee.verdict import judged
+from asyncfl_course.referee.verdict import FOLDER, judged
 from asyncfl_lite import Config
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError
 from asyncfl_reproduction import statistics as rule

@@ -259,8 +259,7 @@ def test_gsm8k(tmp_path):
     assert scores["accuracy"] == 1 and scores["token_accuracy"] == 1
 
 
-@pytest.mark.parametrize("lines", [False, True])
-def test_mathinstruct(tmp_path, lines):
+def test_mathinstruct(tmp_path):
     gsm8k(tmp_path)
     rows = [
         {"source": f"data/CoT/{source}.json", "instruction": f"What is {number} plus 1?", "output": f"It is {number + 1}"}
@@ -268,10 +267,7 @@ def test_mathinstruct(tmp_path, lines):
     ]  # fmt: skip
     place = tmp_path / "MathInstruct"
     place.mkdir()
-    if lines:
-        (place / "MathInstruct.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    else:
-        (place / "MathInstruct.json").write_text(json.dumps(rows, indent=1))
+    (place / "MathInstruct.json").write_text(json.dumps(rows, indent=1))
     task = MathInstruct(folder=str(tmp_path), length=48, held_out=5, samples=12, vocabulary=200).load()
     assert len(task.inputs) == 12 and len(task.test_inputs) == 8 and task.references[0] == 1001
     assert set(task.kinds) <= {0, 1, 2}

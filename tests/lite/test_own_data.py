@@ -134,7 +134,7 @@ GAP = torch.tensor([0, 1, 0, 1, 0, 1_000_000])
 WRONG = [  # (inputs, labels, test inputs, test labels, and more), and what is said
     ((X, Y, X, Y, {"owners": [1.0, float("nan")] * 3}), "owners: lacks 3 of 6, such as that of sample 1"),
     ((X, Y, X, Y, {"owners": np.array(["a", None] * 3, dtype=object)}), "owners: lacks 3 of 6"),
-    ((X, Y, X, Y, {"owners": ["a", 1] * 3}), "owners: must be all words or all numbers, got 1 beside 'a'"),
+    ((X, Y, X, Y, {"owners": ["a", 1] * 3}), "owners: must be all words or all numbers, got 1 and 'a'"),
     ((X, Y, X, Y, {"owners": [np.inf] * 6}), "owners: must be finite numbers or words, one for each sample, got float64"),
     ((X, Y, X, Y, {"owners": 3}), "owners: must be a tensor or an array of numbers ('int' object is not iterable)"),
     ((X, Y, X, Y, {"owners": range(5)}), "owners: one for each of the 6 samples is needed, got shape (5,)"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import lzma
 import math
-import pickle
 import re
 from pathlib import Path
 
@@ -294,35 +292,9 @@ def write_lines(root: Path, suffix: str) -> Path:
     return root
 
 
-def write_folders(root: Path) -> Path:
-    for part, count in (("train", 12), ("test", 5)):
-        for number, (label, text) in enumerate(posts(part, count)):
-            place = root / "20news-bydate" / f"20news-bydate-{part}" / GROUPS[label]
-            place.mkdir(parents=True, exist_ok=True)
-            (place / f"{number:05}").write_text(text, encoding="latin-1")
-    return root
-
-
-def write_pickle(root: Path) -> Path:
-    place = root / "20newsgroups"
-    place.mkdir(parents=True)
-    kept = {}
-    for part, count in (("train", 12), ("test", 5)):
-        labels, texts = zip(*posts(part, count), strict=True)
-        names = np.array([f"x/{k}" for k in range(len(texts))])
-        kept[part] = Bunch(
-            data=list(texts), target=np.array(labels), target_names=list(GROUPS), filenames=names, DESCR=""
-        )
-    (place / "20news-bydate_py3.pkz").write_bytes(codecs.encode(pickle.dumps(kept), "zlib_codec"))
-    return root
-
-
-@pytest.mark.parametrize(
-    "write", [lambda root: write_lines(root, ".xz"), lambda root: write_lines(root, ""), write_folders, write_pickle],
-    ids=["jsonl.xz", "jsonl", "folders", "scikit-learn"],
-)  # fmt: skip
-def test_newsgroups_from_files(tmp_path, write, monkeypatch):
-    small = {"folder": str(write(tmp_path)), "length": 33, "vocabulary": 200}
+@pytest.mark.parametrize("suffix", [".xz", ""])
+def test_newsgroups_from_files(tmp_path, suffix, monkeypatch):
+    small = {"folder": str(write_lines(tmp_path, suffix)), "length": 33, "vocabulary": 200}
     task = Newsgroups20(**small).load()
     assert (len(task.labels), len(task.test_labels), task.class_names) == (24, 10, GROUPS)
     shown = {task.decode(row) for row in task.inputs}
@@ -331,6 +303,21 @@ def test_newsgroups_from_files(tmp_path, write, monkeypatch):
     assert task.labels.tolist() == [0] * 12 + [1] * 12
     monkeypatch.setattr(base, "thinned", lambda inputs, count, rng, **_: inputs[:count])
     assert torch.equal(task.unlabelled_set("natural", 5, RNG(0)), task.inputs[:5])  # of training posts
+
+
+def test_newsgroups_are_fetched_only_when_asked_and_kept_as_lines(tmp_path, monkeypatch):
+    def fetch(data_home, subset, shuffle):
+        labels, texts = zip(*posts(subset, {"train": 12, "test": 5}[subset]), strict=True)
+        return Bunch(data=list(texts), target=np.array(labels), target_names=list(GROUPS))
+
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", fetch)
+    small = {"folder": str(tmp_path), "length": 33, "vocabulary": 200}
+    with pytest.raises(DataError, match="set download to true"):
+        Newsgroups20(**small).load()
+    task = Newsgroups20(**small, download=True).load()
+    assert (len(task.labels), len(task.test_labels), task.class_names) == (24, 10, GROUPS)
+    monkeypatch.undo()
+    assert torch.equal(Newsgroups20(**small).load().inputs, task.inputs)
 
 
 @given(

@@ -45,7 +45,7 @@ def test_there_are_three_a_paper_each_of_a_claim_or_question():
         x for x in ("FE", "FR", "KU", "FA") for _ in "123"
     ]
     known = {claim.id for claims in CLAIMS.values() for claim in claims} | {question.id for question in QUESTIONS}
-    assert {one.claim for one in HEADLINES} <= known
+    assert {one.artefact for one in HEADLINES} <= known
 
 
 def test_their_cells_are_those_of_the_headline_set():

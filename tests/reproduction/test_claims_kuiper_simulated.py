@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from asyncfl_lite.models.video import ResNet3d
-from asyncfl_reproduction.claims import FAILS, HOLDS, Measured, kuiper, kuiper_times
+from asyncfl_reproduction.claims import FAILS, HOLDS, Measured, kuiper
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.measure import kuiper as measure
 from asyncfl_reproduction.published import published
@@ -20,9 +20,9 @@ CHECKS = {claim.id: claim.check for claim in kuiper.KUIPER}
 
 
 def test_printed_tables_can_fail(monkeypatch):
-    assert kuiper_times.ratio_between("Nano", 1.0, 2.0).verdict == FAILS
+    assert kuiper.ratio_between("Nano", 1.0, 2.0).verdict == FAILS
     seconds = {data: {"Nano": 1.0, "TX2": 2.0, "NX": 3.0, "AGX": 4.0} for data in measure.LAWS}
-    monkeypatch.setattr(kuiper_times, "printed_seconds", lambda table: seconds)
+    monkeypatch.setattr(kuiper, "printed_seconds", lambda table: seconds)
     assert CHECKS["KU-T1-a"](Measured({})).verdict == FAILS
 
     def slower(paper: str, artefact: str) -> pd.DataFrame:
@@ -30,7 +30,7 @@ def test_printed_tables_can_fail(monkeypatch):
         table.loc[table["metric"].str.contains("time") & (table.index == 0), "value"] *= 2
         return table
 
-    monkeypatch.setattr(kuiper_times, "published", slower)
+    monkeypatch.setattr(kuiper, "published", slower)
     assert CHECKS["KU-T3-b"](Measured({})).verdict == FAILS
     assert CHECKS["KU-T4-b"](Measured({})).verdict == FAILS
 
@@ -53,9 +53,9 @@ def test_the_printed_times_speak_for_every_layer(monkeypatch):
     assert found.detail.endswith("with one clip for each test video HMDB51 has 1.6, 1.9, 1.0, 0.9")
     by_hand = 391.1 / (3570 / 4) / (181.4 / 1530)
     assert by_hand == pytest.approx(3.70, abs=0.005)
-    tests = kuiper_times.printed_seconds("Table 2")
+    tests = kuiper.printed_seconds("Table 2")
     epochs = {data: {board: seconds / 7 for board, seconds in of.items()} for data, of in tests.items()}
-    monkeypatch.setattr(kuiper_times, "printed_seconds", {"Table 1": epochs, "Table 2": tests}.get)
+    monkeypatch.setattr(kuiper, "printed_seconds", {"Table 1": epochs, "Table 2": tests}.get)
     assert CHECKS["KU-T1-d"](Measured({})).verdict == FAILS, "an epoch of about one forward pass a clip: the last layer"
 
 

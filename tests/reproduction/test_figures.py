@@ -68,7 +68,8 @@ def test_every_saved_figure_and_drawing_has_words():
 
 
 def schedules():
-    return schedule_figure(run_clock("fedrevive", clients=100, concurrency=20, buffer_size=1, versions=200).updates)
+    updates = run_clock("fedrevive", clients=100, concurrency=20, buffer_size=1, versions=200).updates
+    return schedule_figure(updates, {name: {} for name in ("fedrevive", "afl_dw", "fedasync", "kuiper", "fedadt")})
 
 
 def gallery():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_reproduction.grid.cells import expand_grid
-from asyncfl_reproduction.report.tries import MARKED, draw_tries, expected_best, tries
+from asyncfl_reproduction.report.searches import MARKED, draw_tries, expected_best, tries
 from asyncfl_reproduction.tuning.grids import own_search
 from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, keep, of_cells
 

@@ -14,12 +14,12 @@ from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.run import Report, run_grid
 from asyncfl_reproduction.report.searches import searches
-from asyncfl_reproduction.tuning import outcomes, tuned
+from asyncfl_reproduction.tuning import choices, outcomes
 from asyncfl_reproduction.tuning import search as carried_out
+from asyncfl_reproduction.tuning.choices import edges_of
+from asyncfl_reproduction.tuning.grids import parts_of, points_of, read_searches
 from asyncfl_reproduction.tuning.outcomes import METRIC
 from asyncfl_reproduction.tuning.search import tune
-from asyncfl_reproduction.tuning.studies import points_of, read_searches
-from asyncfl_reproduction.tuning.tuned import edges_of
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "rounds": 3, "eval_every": 1, "local_epochs": 1}
@@ -102,7 +102,7 @@ def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path
     monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
     methods = {"fedbuff": {"tuned": {"client_lr": [0.1, 0.2], "server_lr": [0.5, 1.0]},
                            "printed": {"client_lr": [0.05, 0.1, 0.2], "server_lr": [1.0]}}}  # fmt: skip
-    both = {search.column: search for search in read_searches(studies(methods=methods))}
+    both = {parts_of(search.name)[2]: search for search in read_searches(studies(methods=methods))}
     ran, real = [], carried_out.results_of
     monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
     tune(both["printed"], tmp_path / "alone", str)
@@ -210,10 +210,10 @@ def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, 
 
 def test_what_the_project_has_tried_means_the_same_runs_still():
     searches = read_searches(ROOT / "asyncfl_reproduction/cells/tuning.yaml")
-    made = [search for search in searches if tuned.has_outcomes(search.study, search.method, search.column)]
+    made = [search for search in searches if choices.has_outcomes(search.name)]
     assert made
     for search in made:
-        rows = tuned.tried(search.study, search.method, search.column)
+        rows = choices.tried(search.name)
         known = carried_out.still_known(rows, search)
         assert len(known) == len(rows) >= len(points_of(search.grid)) * len(search.seeds), search.name
 
