@@ -56,9 +56,6 @@ def greys_of(inputs: torch.Tensor) -> list[int]:
     return (unit.mean(-1) * 255).round().int().tolist()
 
 
-# decoding
-
-
 @pytest.mark.parametrize("ending", ["avi", "mp4"])
 def test_frames_are_evenly_spaced_and_in_order(tmp_path, ending):
     path = film(tmp_path / f"clip.{ending}", range(20, 220, 10))
@@ -101,9 +98,6 @@ def test_without_pyav_there_is_an_install_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(MissingLibraryError, match=r"^a video file: needs av; pip install 'asyncfl-lite\[video\]'$"):
         UCF101(folder=str(tmp_path)).load()
-
-
-# data sets as they lie on disk
 
 
 def ucf(folder: Path, videos: str = "UCF-101/") -> Path:
@@ -227,9 +221,6 @@ def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, monkeypatch):
     assert torch.equal(task.unlabelled_set("natural", 2, RNG(0)), task.inputs[:2])  # of training clips
 
 
-# moving digits
-
-
 @pytest.mark.parametrize("classes", ["federated", "teachers"])
 def test_moving_digits(classes):
     task = MovingDigits(classes=classes).load()
@@ -288,9 +279,6 @@ def test_digits_that_the_seed_splits_are_in_one_part_only(classes):
     assert all(a != b for a, b in zip(shown[0], shown[3], strict=True))
 
 
-# models
-
-
 def test_it_is_torchvisions_network():
     from torchvision.models.video import r3d_18
 
@@ -335,9 +323,6 @@ def test_of_a_frozen_network_only_the_last_layer_is_in_the_vector(norm):
         assert module.double()(clips.double()).dtype == torch.float64
     with pytest.raises(RuntimeError, match="Missing key"):
         module.load_state_dict({"fc.weight": module.fc.weight, "fc.bias": module.fc.bias})
-
-
-# KUIPER's pipeline
 
 
 @pytest.mark.long
