@@ -104,12 +104,8 @@ def ucf(folder: Path, videos: str = "UCF-101/") -> Path:
     """Two classes, three training clips of which one is cut off, two test clips."""
     place = folder / "UCF101"
     splits = place / "ucfTrainTestlist"
-    text(
-        splits / "trainlist01.txt",
-        "Archery/v_Archery_g08_c01.avi 1",
-        "Archery/v_Archery_g08_c02.avi 1",
-        "YoYo/v_YoYo_g09_c01.avi 2",
-    )
+    train = ("Archery/v_Archery_g08_c01.avi 1", "Archery/v_Archery_g08_c02.avi 1", "YoYo/v_YoYo_g09_c01.avi 2")
+    text(splits / "trainlist01.txt", *train)
     text(splits / "testlist01.txt", "YoYo/v_YoYo_g01_c01.avi", "Archery/v_Archery_g01_c01.avi")
     for name, grey in (("Archery_g08", 50), ("YoYo_g09", 100), ("YoYo_g01", 150), ("Archery_g01", 200)):
         film(place / f"{videos}{name.partition('_')[0]}/v_{name}_c01.avi", [grey] * 12)
