@@ -211,7 +211,7 @@ def test_categories_are_classes_in_their_order():
         (np.where(X > 0.9, np.nan, X), Y, "client 's', inputs: must be finite numbers, got NaN or infinity"),
         (X[:, :3], Y, "client 's', inputs: must be as client 'n', inputs, (4,), got (3,)"),
         (X, Y[:5], "client 's', inputs: must be as many as labels and at least 1, got 12 and 5"),
-        (X, Y - 1, "client 's', labels: must be numbered from 0, got -1 to 2"),
+        (X, Y - 1, "client 's', labels: must be numbered from 0, got -1 to 1"),
         (X, Y + 1, "client 's', labels: must be 0 to 2 with 3 classes, got 3"),
         (X, np.eye(3)[Y], "client 's', labels: must be (n,) whole numbers, got shape (12, 3)"),
         (X, ["a", "b", "c"] * 4, "client 'n', labels: must be words as client 's', labels, or both numbers"),

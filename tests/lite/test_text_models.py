@@ -41,7 +41,7 @@ def test_one_row_of_logits_a_text_without_dropout_whatever_it_is_padded_with(mod
 
 def test_embeddings_in_the_place_of_tokens(model):
     x, _ = model.flatten()
-    layer = next(name for name, part in model._module.named_modules() if isinstance(part, nn.Embedding))
+    layer = next(name for name, part in model.module.named_modules() if isinstance(part, nn.Embedding))
     table = model.unflatten(x)[f"{layer}.weight"]  # as FedRevive's soft prompts find it
     assert table.shape == (30, 16)
     embedded = table[ids()].detach().requires_grad_()
