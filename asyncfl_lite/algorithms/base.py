@@ -13,7 +13,7 @@ a ``Settings`` class, and import the class in ``algorithms/__init__.py``.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -36,8 +36,8 @@ from asyncfl_lite.models.compute import (
     fulfilled_now,
 )
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.jobs import NOT_FINITE, Midway, Receipt, Rejection, Update, in_dtype
-from asyncfl_lite.simulator.server import check_like
+from asyncfl_lite.simulator.jobs import NOT_FINITE, Receipt, Rejection, Update, in_dtype
+from asyncfl_lite.simulator.server import Server, check_like
 
 ALGORITHMS: registry.Registry[Algorithm] = registry.Registry("algorithm")
 
@@ -176,7 +176,7 @@ class ServerContext:
         return self.compute(descent)
 
 
-class Algorithm(ABC):
+class Algorithm(Server):
     """The server of a federated learning method.
 
     Args:
@@ -228,6 +228,7 @@ class Algorithm(ABC):
     class Settings(registry.Settings):
         """The default settings class, with no options; a method that has options defines its own."""
 
+    x: Tensor
     settings: Settings
     buffer_size: int
     server_lr: float
@@ -254,11 +255,6 @@ class Algorithm(ABC):
     def held_out(self) -> float:
         """Fraction of the training samples that the server keeps as its labelled set, away from clients."""
         return 0.0
-
-    @property
-    def midway(self) -> float | None:
-        """Fraction of a job after which its client merges the newest model; None if it never does."""
-        return None
 
     @property
     def moves_by_itself(self) -> bool:
@@ -329,26 +325,6 @@ class Algorithm(ABC):
     @abstractmethod
     def on_receive(self, update: Update) -> bool:
         """Process an update that passed the checks; return whether it made a new version."""
-
-    def control_sent(self) -> Tensor | None:
-        """Return the ``(d,)`` control variate to send with the model; None if the method has none."""
-        return None
-
-    def correction_for(self, client: int, control: Tensor) -> Tensor:
-        """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent.
-
-        The method is called when the job is trained, after all other events at the instant of its dispatch, so a client
-        that is dispatched again on its own report already uses the state that this report left.
-        """
-        return control
-
-    def midway_model(self, start_version: int) -> Midway | None:
-        """Return the model that a client merges during its job, with the mixing weight; None for no merge."""
-        return None
-
-    def flush(self) -> bool:
-        """Aggregate a buffer that is not full; return whether it held any updates."""
-        return False
 
     @property
     def context(self) -> ServerContext:

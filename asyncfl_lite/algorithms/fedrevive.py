@@ -74,8 +74,8 @@ class MultiTeacher(AFLDW):
 
     moves_by_itself = True
     state_names = (*AFLDW.state_names, "teachers")
-    state_parts: ClassVar[tuple[str, ...]] = ("proxies",)
-    """Names of attributes that are saved by their own ``state()`` method."""
+    state_parts: ClassVar[dict[str, tuple[str, ...]]] = {"proxies": ("sums", "counts")}
+    """Parts of the server, with the names of their attributes that change from update to update."""
     weight_decay: ClassVar[float] = 0.0
     """Weight decay of Adam in distillation; the authors' code uses some for FedRevive, and none for DD-FedRevive."""
     kd_opt: Literal["adam", "sgd"] = "adam"
@@ -186,15 +186,19 @@ class MultiTeacher(AFLDW):
 
     def state(self) -> dict[str, Any]:
         """Return the state that :meth:`restore` loads."""
-        parts = {name: getattr(self, name).state() for name in self.state_parts}
+        parts = {
+            part: {name: getattr(getattr(self, part), name) for name in names}
+            for part, names in self.state_parts.items()
+        }
         return {**super().state(), "teachers": [tuple(teacher) for teacher in self.teachers], **parts}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Load a saved state."""
         super().restore(state)
         self.teachers = [Teacher(*teacher) for teacher in state["teachers"]]
-        for name in self.state_parts:
-            getattr(self, name).restore(state[name])
+        for part, names in self.state_parts.items():
+            for name in names:
+                setattr(getattr(self, part), name, state[part][name])
 
 
 @ALGORITHMS.register("fedrevive")
@@ -220,7 +224,11 @@ class FedRevive(MultiTeacher):
         client_work="one forward pass over its samples for feature statistics, none with BatchNorm",
         colour="#cc78bc",
     )
-    state_parts = ("proxies", "pool", "synthesiser")
+    state_parts = {
+        **MultiTeacher.state_parts,
+        "pool": ("inputs", "labels"),
+        "synthesiser": ("theta", "syntheses"),
+    }
     weight_decay = 1e-5
     t_gen: ClassVar[int] = 10
     """T_gen, the number of updates between two syntheses (Table 6); the authors' code synthesises at every update."""

@@ -7,6 +7,7 @@ class proportions (FedRevive §2.1, Appendix B). The pool is the set D_KD (§2.2
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -31,23 +32,21 @@ def probed_proportions(logits: Tensor, temperature: float) -> Tensor:
     return (logits.double() / temperature).softmax(-1).mean(0).cpu()
 
 
+@dataclass
 class ClassProxies:
     """Class proportions of each client, averaged over its first uploads.
 
-    Args:
+    Attributes:
         num_classes: C, the number of classes.
         uploads: T_est, the number of a client's uploads that count; later ones change nothing.
-
-    Attributes:
-        sums: client -> ``(C,)`` float64 sum of the proportions from its uploads.
+        sums: client -> ``(C,)`` float64 sum of the proportions from its uploads, on the CPU.
         counts: client -> number of uploads in that sum.
     """
 
-    def __init__(self, num_classes: int, uploads: int = 2) -> None:
-        self.num_classes = num_classes
-        self.uploads = uploads
-        self.sums: dict[int, Tensor] = {}
-        self.counts: dict[int, int] = {}
+    num_classes: int
+    uploads: int = 2
+    sums: dict[int, Tensor] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
 
     def complete(self, client: int) -> bool:
         """Return whether the client's class proportions are final, because enough of its uploads have been counted."""
@@ -56,23 +55,18 @@ class ClassProxies:
     def add(self, client: int, proportions: Tensor) -> None:
         """Add one upload's ``(C,)`` proportions to a client's estimate; values that are not finite are skipped."""
         if not self.complete(client) and torch.isfinite(proportions).all():
-            self.sums[client] = self.sums.get(client, 0.0) + proportions
-            self.counts[client] = self.counts.get(client, 0) + 1
+            before = self.sums.get(client, torch.zeros_like(proportions)).cpu()
+            self.sums = {
+                **self.sums,
+                client: before + proportions,
+            }
+            self.counts = {**self.counts, client: self.counts.get(client, 0) + 1}
 
     def of(self, clients: Sequence[int]) -> Tensor:
         """Return the clients' ``(len(clients), C)`` class proportions, uniform for clients without an estimate."""
         unknown = torch.full((self.num_classes,), 1 / self.num_classes, dtype=torch.float64)
-        rows = [self.sums[i] / self.counts[i] if i in self.sums else unknown for i in clients]
+        rows = [self.sums[i].cpu() / self.counts[i] if i in self.sums else unknown for i in clients]
         return torch.stack(rows)
-
-    def state(self) -> dict[str, dict]:
-        """Return the state that :meth:`restore` loads."""
-        return {"sums": dict(self.sums), "counts": dict(self.counts)}
-
-    def restore(self, state: dict[str, dict]) -> None:
-        """Load a saved state."""
-        self.sums = {client: total.cpu() for client, total in state["sums"].items()}
-        self.counts = dict(state["counts"])
 
 
 class Pool:
@@ -87,7 +81,6 @@ class Pool:
         self.capacity = capacity
         self.inputs: Tensor | None = None
         self.labels = torch.zeros(0, dtype=torch.int64)
-        self._by_label: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # made when it is needed
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -98,8 +91,7 @@ class Pool:
         first = max(0, len(self) - kept)
         inputs, labels = inputs[-self.capacity :], labels[-self.capacity :]
         self.inputs = inputs.clone() if self.inputs is None else torch.cat([self.inputs[first:], inputs])
-        self.labels = torch.cat([self.labels[first:], labels.cpu()])
-        self._by_label = None
+        self.labels = torch.cat([self.labels[first:], labels.to(self.labels)])
 
     def draw(self, proportions: Tensor, count: int, rng: np.random.Generator) -> Tensor:
         """Draw each teacher's inputs: first labels by its client's proportions, then random inputs with these labels.
@@ -115,7 +107,10 @@ class Pool:
             ``(K, count)`` int64 indices in the pool.
         """
         num_classes = proportions.shape[-1]
-        by_label, held, first = self._sorted(num_classes)
+        labels = self.labels.cpu().numpy()
+        by_label = np.argsort(labels.astype(np.int16), kind="stable")  # small numbers are sorted faster
+        held = np.bincount(labels, minlength=num_classes)
+        first = np.cumsum(held) - held
         indices = np.empty((len(proportions), count), dtype=np.int64)
         for row, shares in zip(indices, proportions.double().cpu().numpy(), strict=True):
             possible = np.where(held > 0, shares, 0.0)
@@ -123,19 +118,3 @@ class Pool:
             drawn = rng.choice(num_classes, size=count, p=possible / possible.sum())
             row[:] = by_label[first[drawn] + rng.integers(held[drawn])]
         return torch.from_numpy(indices)
-
-    def _sorted(self, num_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if self._by_label is None:
-            labels = self.labels.numpy()
-            held = np.bincount(labels, minlength=num_classes)
-            self._by_label = np.argsort(labels, kind="stable"), held, np.cumsum(held) - held
-        return self._by_label
-
-    def state(self) -> dict[str, Tensor | None]:
-        """Return the state that :meth:`restore` loads."""
-        return {"inputs": self.inputs, "labels": self.labels}
-
-    def restore(self, state: dict[str, Tensor | None]) -> None:
-        """Load a saved state."""
-        self.inputs, self.labels = state["inputs"], torch.as_tensor(state["labels"]).cpu()
-        self._by_label = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -291,37 +291,30 @@ class SoftPrompts:
 # One synthesis
 
 
+@dataclass(eq=False)
 class Synthesiser:
     """A maker of inputs with meta-learned parameters.
 
-    Args:
+    Attributes:
         maker: turns θ, latents and labels into inputs.
         steps: K_synth, the number of gradient steps in one synthesis.
         generator_lr: Adam's learning rate on θ within a synthesis.
         latent_lr: Adam's learning rate on the latents.
         meta_rate: λ, the step size of the meta-update.
-
-    Attributes:
         theta: ``(g,)`` parameters θ; replaced, never changed in place.
         syntheses: number of syntheses that have begun.
     """
 
-    def __init__(
-        self,
-        maker: GeneratedInputs | SoftPrompts,
-        *,
-        steps: int = 2,
-        generator_lr: float = 3e-3,
-        latent_lr: float = 1e-3,
-        meta_rate: float = META_RATE,
-    ) -> None:
-        self.maker = maker
-        self.steps = steps
-        self.generator_lr = generator_lr
-        self.latent_lr = latent_lr
-        self.meta_rate = meta_rate
-        self.theta = maker.initial()
-        self.syntheses = 0
+    maker: GeneratedInputs | SoftPrompts
+    _: KW_ONLY
+    steps: int = 2
+    generator_lr: float = 3e-3
+    latent_lr: float = 1e-3
+    meta_rate: float = META_RATE
+    syntheses: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.theta = self.maker.initial()
 
     def synthesise(self, loss: Callable[[Tensor], Tensor], latents: list[Tensor], labels: Tensor) -> Tensor | None:
         """Run one synthesis, with a loss of its ``(B, …)`` inputs alone; see :func:`synthesised`."""
@@ -333,19 +326,6 @@ class Synthesiser:
         The authors' code gives θ - θ' to Adam instead.
         """
         self.theta = torch.lerp(self.theta, adapted, self.meta_rate)
-
-    def state(self) -> dict[str, Any]:
-        """Return the state that :meth:`restore` loads."""
-        return {"theta": self.theta, "syntheses": self.syntheses}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Load a saved state."""
-        self.theta, self.syntheses = state["theta"], state["syntheses"]
-
-
-def _sound(parameter: Tensor) -> bool:
-    """Return whether a gradient is finite; that of a loss may not be although the loss is, which would ruin θ."""
-    return parameter.grad is None or bool(torch.isfinite(parameter.grad).all())
 
 
 Losses = Callable[[Sequence[int], Sequence[Tensor]], Tensor]
@@ -372,30 +352,27 @@ def synthesised(
         groups += [{"params": [theta], "lr": one.generator_lr}, {"params": given, "lr": one.latent_lr}]
     optimiser = torch.optim.Adam(groups, betas=BETAS)
     best: list[Tensor | None] = [None] * len(synthesisers)
-    lowest = [float("inf")] * len(synthesisers)
+    lowest = [math.inf] * len(synthesisers)
     going = list(range(len(synthesisers)))
     for _ in range(synthesisers[0].steps):
         inputs = [synthesisers[index].maker(thetas[index], own[index], labels[index]) for index in going]
         values = losses(going, inputs)
-        numbers = values.tolist()
-        for index, value, made in zip(going, numbers, inputs, strict=True):
+        for index, value, made in zip(going, values.tolist(), inputs, strict=True):
             if value < lowest[index]:
                 best[index], lowest[index] = made.detach(), value
-        finite = [math.isfinite(value) for value in numbers]
         optimiser.zero_grad()
-        if not any(finite):
-            break
-        values.masked_fill(~torch.tensor(finite, device=values.device), 0.0).sum().backward()
-        sound = [
-            index
-            for index, ok in zip(going, finite, strict=True)
-            if ok and all(_sound(one) for one in (thetas[index], *own[index]))
-        ]
-        for index in set(going).difference(sound):
-            for parameter in (thetas[index], *own[index]):
-                parameter.grad = None  # it stays where it is
+        finite, moving = values.isfinite(), []
+        torch.where(finite, values, 0.0).sum().backward()
+        for index, ok in zip(going, finite.tolist(), strict=True):
+            parameters = (thetas[index], *own[index])
+            # the gradient of a finite loss may not be finite, and would ruin θ
+            if ok and all(part.grad is None or torch.isfinite(part.grad).all() for part in parameters):
+                moving.append(index)
+            else:
+                for part in parameters:
+                    part.grad = None  # it stays where it is
         optimiser.step()
-        going = sound
+        going = moving
         if not going:
             break
     for one, theta in zip(synthesisers, thetas, strict=True):

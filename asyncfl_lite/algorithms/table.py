@@ -68,20 +68,13 @@ def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
 
 
 def _value(expression: str, known: dict[str, Any]) -> int:
-    """Evaluate a sum of products, such as ``N + M + 2``, from the numbers that its names stand for.
-
-    Raises:
-        ConfigError: when it is not such a sum.
-    """
+    """Evaluate a sum of products, such as ``N + M + 2``, from the numbers that its names stand for."""
+    whole = {name: value for name, value in known.items() if type(value) is int}
     products = (term.split("*") for term in expression.split("+"))
-    return sum(prod(_factor(word.strip(), known, expression) for word in words) for words in products)
-
-
-def _factor(word: str, known: dict[str, Any], expression: str) -> int:
-    value = int(word) if word.isdecimal() else known.get(word)
-    if isinstance(value, bool) or not isinstance(value, int):
+    try:
+        return sum(prod(int(whole.get(word.strip(), word)) for word in words) for words in products)
+    except ValueError:
         raise ConfigError(
-            f"models_stored, logits_stored: must be sums of products of whole numbers, N, M, U and settings, got "
-            f"{word!r} in {expression!r}"
-        )
-    return value
+            "models_stored, logits_stored: must be sums of products of whole numbers, N, M, U and settings, got "
+            f"{expression!r}"
+        ) from None

@@ -52,7 +52,7 @@ from asyncfl_lite.runs.store import (
     save_checkpoint,
     versions,
 )
-from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, Rows, who_did_what
+from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, who_did_what
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
 
@@ -441,9 +441,9 @@ class Run:
             self.claim = None
 
     @property
-    def curve_rows(self) -> Rows[Mapping[str, float]]:
+    def curve_rows(self) -> tuple[Mapping[str, float], ...]:
         """The rows of the run's curve so far."""
-        return Rows(self._rows)
+        return tuple(self._rows)
 
     def state(self) -> dict[str, Any]:
         """Return the run's changing state as tensors and plain values; the configuration determines the rest."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -73,17 +73,14 @@ class UniformDelays(ClientDelays):
 
 
 @dataclass(frozen=True, eq=False)
-class ExponentialDelays(ClientDelays):
-    """Durations with an exponential part of mean ``mean`` and a uniform part from ``low`` to ``low + width``."""
+class ExponentialDelays(UniformDelays):
+    """Durations with an exponential part of mean ``mean``, (N,), besides the uniform part."""
 
     mean: np.ndarray
-    low: np.ndarray
-    width: np.ndarray
 
     def draw(self, client: int, rng: np.random.Generator) -> float:
         """Return the duration of one job of ``client``, in the law's unit."""
-        uniform = self.low.item(client) + self.width.item(client) * rng.random()
-        return uniform + self.mean.item(client) * rng.standard_exponential()
+        return super().draw(client, rng) + self.mean.item(client) * rng.standard_exponential()
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +155,9 @@ def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -
     return delays
 
 
-def same_for_all(low: float, high: float, num_clients: int) -> UniformDelays:
-    """Return uniform delays with the same bounds for every client."""
-    return UniformDelays(np.full(num_clients, low), np.full(num_clients, high - low))
+def _around(seconds: np.ndarray, jitter: float = 0.0, **categories: Any) -> UniformDelays:
+    """Return durations of ``seconds``, (N,), or uniform around them with a relative half-width of ``jitter``."""
+    return UniformDelays(seconds * (1 - jitter), seconds * 2 * jitter, **categories)
 
 
 @DELAYS.register("constant")
@@ -171,8 +168,8 @@ class ConstantLaw(DelayLaw):
     """Duration of a job, in time units."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign every client the same bounds, without random numbers."""
-        return same_for_all(self.duration, self.duration, len(num_samples))
+        """Assign every client the duration."""
+        return _around(np.full(len(num_samples), self.duration))
 
 
 @DELAYS.register("uniform")
@@ -191,8 +188,9 @@ class UniformLaw(DelayLaw):
         return self
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign every client the same bounds, without random numbers."""
-        return same_for_all(self.low, self.high, len(num_samples))
+        """Assign every client the same bounds."""
+        count = len(num_samples)
+        return UniformDelays(np.full(count, self.low), np.full(count, self.high - self.low))
 
 
 @DELAYS.register("exponential")
@@ -203,9 +201,9 @@ class ExponentialLaw(DelayLaw):
     """Mean duration of a job, in time units."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ExponentialDelays:
-        """Assign every client the same mean, without random numbers."""
+        """Assign every client the same mean."""
         nothing = np.zeros(len(num_samples))
-        return ExponentialDelays(np.full(len(num_samples), self.mean), nothing, nothing)
+        return ExponentialDelays(nothing, nothing, np.full(len(num_samples), self.mean))
 
 
 @DELAYS.register("per_client")
@@ -216,8 +214,8 @@ class PerClientLaw(DelayLaw):
     """Duration of each client's jobs, in time units; client i has ``durations[i % len(durations)]``."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign client i ``durations[i % len(durations)]``, without random numbers."""
-        return UniformDelays(np.resize(self.durations, len(num_samples)), np.zeros(len(num_samples)))
+        """Assign client i ``durations[i % len(durations)]``."""
+        return _around(np.resize(self.durations, len(num_samples)))
 
 
 @DELAYS.register("bandwidth")
@@ -236,9 +234,9 @@ class BandwidthLaw(DelayLaw):
     """Seconds that each client trains in a job, by client in the same way."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign client i its sum of the three parts, without random numbers."""
+        """Assign client i its sum of the three parts."""
         down, up, training = (np.resize(part, len(num_samples)) for part in (self.download, self.upload, self.training))
-        return UniformDelays(8 * self.megabytes * (1 / down + 1 / up) + training, np.zeros(len(num_samples)))
+        return _around(8 * self.megabytes * (1 / down + 1 / up) + training)
 
 
 @DELAYS.register("trace")
@@ -304,7 +302,6 @@ def parse_number(text: str | None, kind: Callable[[str], float], message: str) -
 # The papers' laws: FedEcho, FADAS, FedRevive, FedADT and KUIPER
 
 CATEGORIES = ("short", "medium", "long")
-SHORT, MEDIUM, LONG = range(3)
 
 
 def size_rank(num_samples: np.ndarray) -> np.ndarray:
@@ -314,46 +311,47 @@ def size_rank(num_samples: np.ndarray) -> np.ndarray:
     return mean_rank[position] / max(len(num_samples) - 1, 1)
 
 
-def categories_by_rank(num_samples: np.ndarray, gamma: float, rng: np.random.Generator) -> np.ndarray:
-    """Return each client's category by the score ``(size rank + gamma u) / (1 + gamma)``, ``u`` uniform on [0, 1].
+class CategoryLaw(DelayLaw):
+    """Durations uniform within the bounds of each client's category, and drawn anew for each job."""
 
-    The floor(N / 10) clients with the highest scores are long, the next floor(3 N / 10) medium, the rest
-    short. With ``gamma`` 0, size alone decides; a large ``gamma`` makes category and size independent.
-    FedEcho (Section 5) asks for this and for at most 10% long clients. It prints no formula; this one is ours.
+    bounds: ClassVar[tuple[tuple[float, float], ...]]
+    """Shortest and longest duration of each category in ``CATEGORIES``."""
 
-    Returns:
-        (N,) int8 indices into ``CATEGORIES``. Equal scores are ordered by ``u``.
-    """
-    num_clients = len(num_samples)
-    noise = rng.random(num_clients)
-    score = (size_rank(num_samples) + gamma * noise) / (1 + gamma)
-    ascending = np.lexsort((noise, score))
-    num_long, num_medium = num_clients // 10, 3 * num_clients // 10
-    categories = np.full(num_clients, SHORT, dtype=np.int8)
-    categories[ascending[num_clients - num_long - num_medium :]] = MEDIUM
-    categories[ascending[num_clients - num_long :]] = LONG
-    return categories
+    @abstractmethod
+    def categories(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw each client's category, an (N,) int8 index into ``CATEGORIES``."""
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Draw each client's category."""
+        index = self.categories(num_samples, rng)
+        low, high = np.array(self.bounds, dtype=float).T
+        return UniformDelays(low[index], (high - low)[index], category_index=index, category_names=CATEGORIES)
 
 
-class FedEchoLaw(DelayLaw):
+class FedEchoLaw(CategoryLaw):
     """FedEcho's delays (Section 5 and Table 1): categories that depend on a client's sample count.
 
-    Durations are uniform within a category's bounds, and drawn anew for each job. The paper leaves open how exactly the
-    category depends on the sample count, and whether a client keeps one duration for all its jobs.
+    A client's score is ``(size rank + gamma u) / (1 + gamma)``, ``u`` uniform on [0, 1]. The floor(N / 10) clients with
+    the highest scores are long, the next floor(3 N / 10) medium, the rest short. With ``gamma`` 0, size alone decides;
+    a large ``gamma`` makes category and size independent. The paper asks for this and for at most 10% long clients. It
+    prints no formula; this one is ours. Nor does it say whether a client keeps one duration for all its jobs.
     """
 
     unit = "10 s"
-    bounds: ClassVar[tuple[tuple[float, float], ...]]
-    """Shortest and longest duration of each category in ``CATEGORIES``."""
 
     gamma: float = Field(1.0, ge=0, le=1e9)
     """Noise in the category's dependence on the sample count (0: none); the paper prints no value."""
 
-    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Draw each client's category."""
-        index = categories_by_rank(num_samples, self.gamma, rng)
-        low, high = np.array(self.bounds).T
-        return UniformDelays(low[index], (high - low)[index], category_index=index, category_names=CATEGORIES)
+    def categories(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw each client's category by its score; equal scores are ordered by ``u``."""
+        num_clients = len(num_samples)
+        noise = rng.random(num_clients)
+        score = (size_rank(num_samples) + self.gamma * noise) / (1 + self.gamma)
+        num_long, num_medium = num_clients // 10, 3 * num_clients // 10
+        categories = np.empty(num_clients, dtype=np.int8)
+        sizes = [num_clients - num_medium - num_long, num_medium, num_long]
+        categories[np.lexsort((noise, score))] = np.repeat(range(3), sizes)
+        return categories
 
 
 @DELAYS.register("fedecho_large")
@@ -370,32 +368,21 @@ class FedEchoMild(FedEchoLaw):
     bounds = ((1, 2), (3, 5), (10, 20))
 
 
-def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a draw from Dir(row) for each row of ``concentration``, as logarithms up to a constant.
-
-    Logarithms keep draws distinct where the concentration is so small that the draws themselves would underflow.
-
-    Args:
-        concentration: (N, C) concentrations, each above 0.
-        rng: generator from which random numbers are drawn.
-    """
-    gamma_above = rng.standard_gamma(concentration + 1)
-    return np.log(gamma_above) + np.log1p(-rng.random(concentration.shape)) / concentration
-
-
 @DELAYS.register("fadas")
-class FadasLaw(DelayLaw):
+class FadasLaw(CategoryLaw):
     """Short U(1, 2), medium U(3, 5), long U(5, 8); category by Dirichlet (FADAS code, mild).
 
     The category is the largest entry of a draw from Dir(3, 2, 1), whatever the client's size and with no bound on the
     number of long clients: 63.7% are short, 28.5% medium and 7.9% long. The FADAS authors' code does not name the unit.
     """
 
-    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Draw each client's category."""
-        index = log_dirichlet(np.tile([3.0, 2.0, 1.0], (len(num_samples), 1)), rng).argmax(axis=1).astype(np.int8)
-        low, width = np.array([[1, 3, 5], [1, 2, 3]], dtype=float)
-        return UniformDelays(low[index], width[index], category_index=index, category_names=CATEGORIES)
+    bounds = ((1, 2), (3, 5), (5, 8))
+
+    def categories(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw each client's category from logarithms of gamma variables, whose ratios are the Dirichlet's."""
+        concentration = np.tile([3.0, 2.0, 1.0], (len(num_samples), 1))
+        above = np.log(rng.standard_gamma(concentration + 1))
+        return (above + np.log1p(-rng.random(concentration.shape)) / concentration).argmax(axis=1).astype(np.int8)
 
 
 class FedReviveLaw(DelayLaw):
@@ -412,7 +399,7 @@ class FedReviveLaw(DelayLaw):
         train = rng.choice(self.train_means, len(num_samples), p=self.train_shares)
         upload = rng.choice(self.upload_means, len(num_samples))
         low = np.maximum(upload - self.upload_half_width, 0)
-        return ExponentialDelays(train, self.download + low, upload + self.upload_half_width - low)
+        return ExponentialDelays(self.download + low, upload + self.upload_half_width - low, train)
 
 
 @DELAYS.register("fedrevive")
@@ -444,8 +431,8 @@ class FedAdtLaw(DelayLaw):
     unit = "s"
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign every client the same bounds, without random numbers."""
-        return same_for_all(0.0, 5000.0, len(num_samples))
+        """Assign every client the same bounds."""
+        return UniformDelays(np.zeros(len(num_samples)), np.full(len(num_samples), 5000.0))
 
 
 Device = Literal["Nano", "TX2", "NX", "AGX"]
@@ -470,12 +457,12 @@ class KuiperDeviceLaw(DelayLaw):
     """Relative half-width of the uniform distribution around the measured duration."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign each client its board, without random numbers."""
+        """Assign each client its board."""
         names = tuple(self.epoch_seconds)
         by_board = np.array([3 * self.epoch_seconds[n] + self.test_seconds[n] for n in names])
         index = np.resize([names.index(name) for name in self.devices], len(num_samples)).astype(np.int8)
         seconds = by_board[index]
-        return _around(seconds, self.jitter, index, names)
+        return _around(seconds, self.jitter, category_index=index, category_names=names)
 
 
 @DELAYS.register("kuiper_hmdb51")
@@ -511,14 +498,9 @@ class KuiperStraggler(DelayLaw):
     """Relative half-width of the uniform distribution around a client's duration; the paper's is 0."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign each client its multiplier, without random numbers."""
+        """Assign each client its multiplier."""
         num_clients, kinds = len(num_samples), len(self.multipliers)
         index = (np.arange(num_clients) * kinds // max(num_clients, 1)).astype(np.int8)
         duration = self.seconds * np.array(self.multipliers)[index]
         names = tuple(f"{multiplier}x" for multiplier in self.multipliers)
-        return _around(duration, self.jitter, index, names)
-
-
-def _around(seconds: np.ndarray, jitter: float, index: np.ndarray, names: tuple[str, ...]) -> UniformDelays:
-    low, width = seconds * (1 - jitter), seconds * 2 * jitter
-    return UniformDelays(low, width, category_index=index, category_names=names)
+        return _around(duration, self.jitter, category_index=index, category_names=names)

@@ -27,7 +27,7 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.clock_only import ClockOnly
 from asyncfl_lite.simulator.delays import parse_number, read_rows
 from asyncfl_lite.simulator.faults import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Faults
-from asyncfl_lite.simulator.jobs import Arrival, Fate, Job, Outcome, Receipt
+from asyncfl_lite.simulator.jobs import Arrival, Fate, Job, Outcome
 from asyncfl_lite.simulator.scheduling import IdleClients
 from asyncfl_lite.simulator.simulation import Delays, Simulation
 
@@ -49,7 +49,7 @@ class FaultySimulation(Simulation):
         unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         awaited: clients that get the current model as soon as they come back.
         fates: the random streams of each job's fate.
-        copies: ``(time, sequence_no, job)`` of every update that will arrive a second time, the earliest first.
+        copies: ``(time, sequence_no, row)`` of every update that will arrive a second time, the earliest first.
         lost_in_a_row: how many jobs in a row were lost or damaged.
 
     Raises:
@@ -59,7 +59,7 @@ class FaultySimulation(Simulation):
     faults: Faults = field(kw_only=True)
     unfilled: int = field(default=0, init=False)
     awaited: set[int] = field(default_factory=set, init=False)
-    copies: list[tuple[float, int, Job]] = field(default_factory=list, init=False)
+    copies: list[tuple[float, int, Arrival]] = field(default_factory=list, init=False)
     lost_in_a_row: int = field(default=0, init=False)
     present: PresentClients | None = field(default=None, init=False)
 
@@ -94,7 +94,7 @@ class FaultySimulation(Simulation):
             if changes == now:
                 self._come_and_go(now)
             elif again == now:
-                self._refuse_copy(heappop(self.copies)[2])
+                self._refuse_copy(*heappop(self.copies))
             elif (fate := self.heap[0][2].fate) and fate.lost:
                 self._lose(*heappop(self.heap))
             else:
@@ -196,8 +196,9 @@ class FaultySimulation(Simulation):
     def _receive(self, job: Job) -> None:
         fate = job.fate
         if fate is not None and fate.again is not None:
-            copy = second_copy(job, fate.again)
-            heappush(self.copies, (copy.finish_time, copy.sequence_no, copy))
+            time = job.finish_time + fate.again
+            copy = Arrival.of(job, 0, 0, DUPLICATE)._replace(arrived_at=time)
+            heappush(self.copies, (time, job.sequence_no, copy))
         if fate is not None and fate.damage:
             job.outcome = damaged(job.done, fate.damage)
             self._count_lost("damaged")
@@ -205,11 +206,11 @@ class FaultySimulation(Simulation):
             self.lost_in_a_row = 0
         super()._receive(job)
 
-    def _refuse_copy(self, job: Job) -> None:
+    def _refuse_copy(self, time: float, _: int, copy: Arrival) -> None:
         """Refuse the second copy of an update, which has arrived before."""
-        self.clock = max(self.clock, job.finish_time)
+        self.clock = max(self.clock, time)
         version = self.algorithm.version
-        self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
+        self._note(copy._replace(staleness=version - copy.start_version, version=version))
 
     def _check_progress(self, job: Job, refused: str) -> None:
         fate = job.fate
@@ -237,7 +238,7 @@ class FaultySimulation(Simulation):
             "reached": None if self.present is None else self.present.presence.reached,
             "aside": [] if self.present is None else sorted(self.present.aside),
             "fates": self.fates.state(),
-            "copies": [job.state() for _, _, job in sorted(self.copies)],
+            "copies": [(time, number, tuple(row)) for time, number, row in self.copies],
             "lost_in_a_row": self.lost_in_a_row,
         }
 
@@ -252,19 +253,12 @@ class FaultySimulation(Simulation):
             idle = self.idle.as_list()
             self.idle = self.present = PresentClients(idle, self.idle.highest, presence, state["aside"])
         self.fates.restore(state["fates"])
-        self.copies = [(job.finish_time, job.sequence_no, job) for job in map(Job.restored, state["copies"])]
+        self.copies = [(time, number, Arrival(*row)) for time, number, row in state["copies"]]
         self.lost_in_a_row = state["lost_in_a_row"]
 
 
 class FaultyClock(ClockOnly, FaultySimulation):
     """A simulation without training in which clients can fail, for a server that only counts updates."""
-
-    def deliver(self, job: Job, staleness: int) -> Receipt:
-        """Count the job if its update is not damaged."""
-        fate = job.fate
-        if fate is not None and fate.damage:
-            return Receipt(False, "damaged")
-        return super().deliver(job, staleness)
 
 
 def faulty(kind: type[Simulation]) -> type[FaultySimulation]:
@@ -327,14 +321,6 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
     delta = outcome.delta.clone()
     delta[0] = torch.nan if damage == "nan" else torch.inf
     return replace(outcome, delta=delta)
-
-
-def second_copy(job: Job, later: float) -> Job:
-    """Return a copy of a trained job that arrives ``later``, without tensors, since the server never reads it."""
-    trained: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
-    sent: dict[str, Any] = dict.fromkeys(("start", "start_buffers", "control", "correction", "midway"))
-    outcome = replace(job.done, **trained)
-    return replace(job, finish_time=job.finish_time + later, outcome=outcome, **sent)
 
 
 Spells = list[tuple[float, float]]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,6 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError, SimulationError
-
-T = TypeVar("T")
 
 ON_REQUEST = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
 """Optional reports that a method may request from clients: attributes of :class:`Report` that are otherwise empty."""
@@ -290,30 +288,6 @@ class Job:
 
 def _fields(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
-
-
-class Rows(Sequence[T]):
-    """A view of a list of rows that can be read, but not changed."""
-
-    def __init__(self, rows: list[T]) -> None:
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._rows[index]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._rows == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(self._rows)
 
 
 class Arrival(NamedTuple):

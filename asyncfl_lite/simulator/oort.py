@@ -8,7 +8,6 @@ round at a time, and leaves the aggregation to FedAvg.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -222,12 +221,3 @@ class Oort(Selection):
         if self.round >= 2 * PACER_STEP and self.round % PACER_STEP == 0:
             before, now = sum(self.history[-2 * PACER_STEP : -PACER_STEP]), sum(self.history[-PACER_STEP:])
             self.threshold = paced(self.threshold, before, now)
-
-    def state(self) -> dict[str, Any]:
-        """Return the round, the pacer's state, and everything known about the clients."""
-        return {name: copy.copy(getattr(self, name)) for name in self.state_names}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Load a saved state into a policy that has been started."""
-        for name in self.state_names:
-            setattr(self, name, copy.copy(state[name]))

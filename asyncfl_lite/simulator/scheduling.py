@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,6 +22,22 @@ from asyncfl_lite.simulator.jobs import Update
 
 SCHEDULING: Registry[Scheduling] = Registry("scheduling")
 SELECTIONS: Registry[Selection] = Registry("selection")
+
+
+class Policy:
+    """A policy of either kind; a checkpoint saves what it changes during a run."""
+
+    state_names: ClassVar[tuple[str, ...]] = ()
+    """Names of the attributes that change: plain numbers, lists and mappings."""
+
+    def state(self) -> dict[str, Any]:
+        """Return the state that :meth:`restore` loads."""
+        return {name: copy(getattr(self, name)) for name in self.state_names}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Load a saved state into a policy that has been started."""
+        for name in self.state_names:
+            setattr(self, name, copy(state[name]))
 
 
 # Selection: which client
@@ -48,11 +65,6 @@ class IdleClients:
 
     def __contains__(self, client: int) -> bool:
         return 0 <= client <= self.highest and self._position[client] >= 0
-
-    @property
-    def arrays(self) -> tuple[array[int], array[int]]:
-        """The idle clients in their current order, and each client's index there, or -1; for a loop's own use."""
-        return self._clients, self._position
 
     def as_list(self) -> list[int]:
         """Return the clients in their current order (:meth:`draw` depends on the order)."""
@@ -83,7 +95,7 @@ class IdleClients:
         return self._clients[int(rng.random() * len(self._clients))]
 
 
-class Selection(ABC):
+class Selection(Policy, ABC):
     """A policy that chooses the client that gets work next.
 
     Args:
@@ -122,13 +134,6 @@ class Selection(ABC):
 
     def observe(self, update: Update) -> None:  # noqa: B027
         """Learn from an update that the server accepted; by default, do nothing."""
-
-    def state(self) -> dict[str, Any]:
-        """Return the state that :meth:`restore` loads, as plain numbers, lists and mappings."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
-        """Load a saved state."""
 
 
 @SELECTIONS.register("uniform")
@@ -187,7 +192,7 @@ class Dispatcher(Protocol):
         """Cancel every job in flight."""
 
 
-class Scheduling(ABC):
+class Scheduling(Policy, ABC):
     """A policy that decides when clients are dispatched.
 
     Args:
@@ -223,13 +228,6 @@ class Scheduling(ABC):
         """Return whether ``client``, which has come back, may take a slot for which there was no client before."""
         return True
 
-    def state(self) -> dict[str, Any]:
-        """Return the state that :meth:`restore` loads, as plain numbers and lists."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
-        """Load a saved state."""
-
 
 @SCHEDULING.register("before_agg")
 class DispatchBeforeAggregation(Scheduling):
@@ -242,9 +240,7 @@ class DispatchBeforeAggregation(Scheduling):
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Do nothing, since the slot is already filled."""
 
-    def after_lost(self, simulation: Dispatcher, client: int) -> None:
-        """Send the current model to an idle client."""
-        simulation.dispatch_idle(1, reporter=client)
+    after_lost = before_receive
 
 
 @SCHEDULING.register("after_agg")
@@ -278,6 +274,7 @@ class Rounds(Scheduling):
     clients' jobs are called off. A lost job counts as a report. A round also ends when no client is in flight any more.
     """
 
+    state_names = ("reported", "overcommit")
     overcommit = 1.0
     """Number of invited clients as a multiple of M_c; taken from the selection policy at the start."""
 
@@ -313,14 +310,6 @@ class Rounds(Scheduling):
         self.reported = []
         simulation.dispatch_idle(min(self.most_in_flight, simulation.num_clients))
 
-    def state(self) -> dict[str, Any]:
-        """Return the progress of the round."""
-        return {"reported": list(self.reported), "overcommit": self.overcommit}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Load the progress of the round."""
-        self.reported, self.overcommit = list(state["reported"]), state["overcommit"]
-
 
 @SCHEDULING.register("burst")
 class Burst(Scheduling):
@@ -329,6 +318,8 @@ class Burst(Scheduling):
     A client whose job is lost waits with the others. A burst also closes when no client is in flight any more, unless M
     is larger than the concurrency.
     """
+
+    state_names = ("waiting",)
 
     def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
         super().__init__(concurrency, buffer_size)
@@ -350,14 +341,6 @@ class Burst(Scheduling):
         """Return whether ``client`` does not wait for the burst to close, when it will be dispatched."""
         return client not in self.waiting
 
-    def state(self) -> dict[str, Any]:
-        """Return the clients that are waiting."""
-        return {"waiting": list(self.waiting)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Load the clients that are waiting."""
-        self.waiting = list(state["waiting"])
-
 
 @SCHEDULING.register("refill")
 class Refill(Scheduling):
@@ -373,14 +356,11 @@ class Refill(Scheduling):
         """Largest number of clients in flight: one below the threshold, plus a whole group."""
         return self.concurrency - 1 + self.batch
 
-    def start(self, simulation: Dispatcher) -> None:
-        """Dispatch the first clients at time 0."""
-        self._fill(simulation)
-
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Dispatch a group of clients if the report leaves too few in flight."""
-        self._fill(simulation)
+        self.start(simulation)
 
-    def _fill(self, simulation: Dispatcher) -> None:
+    def start(self, simulation: Dispatcher) -> None:
+        """Dispatch groups of clients until enough are in flight."""
         while (busy := simulation.busy) < self.concurrency:
             simulation.dispatch_idle(min(self.batch, simulation.num_clients - busy))

@@ -1,10 +1,10 @@
-"""The interface that the clock expects of a server; every method in :mod:`asyncfl_lite.algorithms` implements it."""
+"""What the clock expects of a server: the base class of every method in :mod:`asyncfl_lite.algorithms`."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from torch import Tensor
 
@@ -17,43 +17,47 @@ class ServerError(SimulationError):
     """Raised for a method that does not make versions as the clock expects; the message says what to check."""
 
 
-class Server(Protocol):
-    """The interface of a started method that the clock uses.
-
-    A method needs ``correction_for`` only if it sends control variates, and ``midway_model`` only if ``midway`` is set.
+class Server(ABC):
+    """The part of a started method that the clock uses.
 
     Attributes:
         version: how many versions have been made.
+        x: ``(d,)`` the current global model; None without training.
+        buffers: ``(b,)`` running statistics of the current global model, or None.
     """
 
     version: int
-
-    @property
-    def x(self) -> Tensor | None:
-        """The ``(d,)`` current global model."""
-
-    @property
-    def buffers(self) -> Tensor | None:
-        """The ``(b,)`` running statistics of the current global model, or None."""
+    x: Tensor | None
+    buffers: Tensor | None
 
     @property
     def midway(self) -> float | None:
-        """Fraction of a job (0 to 1) after which its client merges the newest model; None if it never does."""
+        """Fraction of a job after which its client merges the newest model; None if it never does."""
+        return None
 
+    @abstractmethod
     def receive(self, update: Update) -> Receipt:
         """Accept one client's update, or refuse it."""
 
     def flush(self) -> bool:
-        """Aggregate a buffer that is not full; return whether that made a version."""
+        """Aggregate a buffer that is not full; return whether it held any updates."""
+        return False
 
     def control_sent(self) -> Tensor | None:
         """Return the ``(d,)`` control variate to send with the model; None if the method has none."""
+        return None
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
-        """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent."""
+        """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent.
+
+        The method is called when the job is trained, after all other events at the instant of its dispatch, so a client
+        that is dispatched again on its own report already uses the state that this report left.
+        """
+        return control
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the model that a client merges during its job, and its mixing weight; None if it merges none."""
+        """Return the model that a client merges during its job, with the mixing weight; None for no merge."""
+        return None
 
 
 @dataclass(eq=False)
@@ -115,35 +119,32 @@ def check_like(server: object, hook: str, found: object, like: Tensor | None) ->
     )
 
 
-def untrue_answer(server: Server, answer: object, before: int, hook: str = "on_receive") -> str | None:
-    """Return an error message if a server's ``answer`` is wrong about whether it made a version; else None.
+def check_answer(server: Server, answer: object, before: int, hook: str = "on_receive") -> None:
+    """Raise a ServerError if a server's ``answer`` is wrong about whether it made a version.
 
     ``before`` is its version before the update, and ``hook`` the method that returned the answer.
     """
     if server.version - before == bool(answer):
-        return None
+        return
     hint = "return self.new_version(x)" if answer else "put `return` before self.new_version(x), or self.flush()"
-    return (
+    raise ServerError(
         f"{type(server).__name__}.{hook} must return True exactly when it made one version, since scheduling and "
         f"the clock go by it; it returned {answer!r} when the version went from {before} to {server.version}: {hint}"
     )
 
 
 MOST_ACCEPTED = 100
-"""Number of updates that every server may accept without making a version; see :func:`most_accepted`."""
+"""Number of updates that every server may accept without making a version; more if the policy needs more."""
 
 
-def most_accepted(scheduling: Scheduling) -> int:
-    """Return how many updates a server may accept before it must make a new version."""
-    return max(MOST_ACCEPTED, 20 * max(scheduling.most_in_flight, scheduling.buffer_size))
-
-
-def no_version(server: Server, scheduling: Scheduling, jobs: Iterable[Job], accepted: int) -> ServerError:
-    """Return the error for a method that makes no version; the message names the likely mistake."""
+def check_makes_versions(server: Server, scheduling: Scheduling, jobs: Iterable[Job], accepted: int) -> None:
+    """Raise a ServerError, which names the likely mistake, if a server has accepted too many updates for no version."""
+    if accepted < 20 * max(scheduling.most_in_flight, scheduling.buffer_size):
+        return
     sent = (job.start for job in jobs if job.start_version == server.version)
     replaced = any(start is not None and server.x is not None and not start.equal(server.x) for start in sent)
     found = "it sets self.x itself, which clients never receive" * replaced or "it never calls self.new_version(x)"
-    return ServerError(
+    raise ServerError(
         f"{type(server).__name__} made no version of the last {accepted} updates that it accepted "
         f"(version {server.version}, buffer_size {scheduling.buffer_size}): {found}; on_receive must "
         "`return self.new_version(x)` when the buffer is full"

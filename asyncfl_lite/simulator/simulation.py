@@ -15,6 +15,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Protocol
@@ -24,18 +25,16 @@ import numpy as np
 from asyncfl_lite.base.errors import DivergedError, SimulationError, shown
 from asyncfl_lite.base.registry import is_ours
 from asyncfl_lite.base.streams import no_global_draws, stream
-from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, Job, Outcome, Receipt, Rows
+from asyncfl_lite.simulator.jobs import CALLED_OFF, NOT_FINITE, Arrival, Job, Outcome, Receipt
 from asyncfl_lite.simulator.scheduling import IdleClients, Scheduling, Selection, Uniform
 from asyncfl_lite.simulator.server import (
     MOST_ACCEPTED,
     Published,
     Server,
-    ServerError,
+    check_answer,
     check_like,
+    check_makes_versions,
     midway_for,
-    most_accepted,
-    no_version,
-    untrue_answer,
 )
 
 
@@ -44,20 +43,6 @@ class Delays(Protocol):
 
     def draw(self, client: int, rng: np.random.Generator) -> float:
         """Return the duration of the client's next job."""
-
-
-def drawn_duration(delays: Delays, client: int, rng: np.random.Generator) -> float:
-    """Return the duration of the client's next job, or raise an error if the delay law draws an impossible one."""
-    duration = delays.draw(client, rng)
-    try:
-        if 0 <= duration < math.inf:
-            return duration
-    except (TypeError, ValueError):  # it is no number
-        pass
-    raise SimulationError(
-        f"delay: {type(delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
-        f"for client {client}"
-    )
 
 
 NOTHING_SENT = (None, None, None)
@@ -80,7 +65,7 @@ class Simulation:
     Attributes:
         algorithm: a started method.
         scheduling: the policy that decides when clients are dispatched.
-        delays: the prepared delay law, from which durations of jobs are drawn.
+        delays: the prepared delay law.
         rounds: the version at which the run ends; None or infinite for no limit.
         horizon: virtual time at which the run ends, or None. A later arrival is not processed, and its job not trained.
         server_time: virtual time that making a version takes; the server works on one arrival at a time.
@@ -96,7 +81,6 @@ class Simulation:
             arrival, or the loss of a job); the arrival is among ``arrivals`` by then.
         waiting_observers: functions that are called with this simulation after every event that made no version.
         idle: the clients without work.
-        num_clients: how many clients there are.
         jobs_of: client -> how many jobs it has had.
         heap: ``(due, sequence_no, job)`` of every job in flight, the earliest first; ``due`` is the time at which it
             arrives or, if it is lost, at which the server gives up on it.
@@ -104,7 +88,6 @@ class Simulation:
         midway: ``(time, sequence_no, job)`` of every job that gets a newer model at that time, the earliest first.
         held: version -> how many clients in flight train from it.
         most_versions_in_flight: largest number of different versions from which clients trained at the same time.
-        accepted_in_a_row: how many updates the server has accepted since it made a version.
         ended: ``(client, dispatched_at, start_version, ended_at, why)`` of every job that ended without arriving.
 
     Raises:
@@ -180,9 +163,9 @@ class Simulation:
     """Number of clients that train now or will soon; more than ``in_flight`` only if clients come and go."""
 
     @property
-    def arrivals(self) -> Rows[Arrival]:
+    def arrivals(self) -> tuple[Arrival, ...]:
         """Every arrival so far."""
-        return Rows(self._arrivals)
+        return tuple(self._arrivals)
 
     @property
     def jobs(self) -> list[Job]:
@@ -272,8 +255,7 @@ class Simulation:
         latest, staleness = self.algorithm.version, self.algorithm.version - version
         self.scheduling.before_receive(self, client)
         made_version, refused = self.deliver(job, staleness)
-        if self.algorithm.version - latest != bool(made_version):
-            raise ServerError(untrue_answer(self.algorithm, made_version, latest))
+        check_answer(self.algorithm, made_version, latest)
         if made_version:
             self.clock += self.server_time
         if refused:
@@ -281,8 +263,8 @@ class Simulation:
         else:
             self.refused_in_a_row = 0
             self.accepted_in_a_row = 0 if made_version else self.accepted_in_a_row + 1
-            if self.accepted_in_a_row >= MOST_ACCEPTED and self.accepted_in_a_row >= most_accepted(self.scheduling):
-                raise no_version(self.algorithm, self.scheduling, self.jobs, self.accepted_in_a_row)
+            if self.accepted_in_a_row >= MOST_ACCEPTED:
+                check_makes_versions(self.algorithm, self.scheduling, self.jobs, self.accepted_in_a_row)
         if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, client, made_version)
         self.received += 1
@@ -302,8 +284,7 @@ class Simulation:
         """Make the server aggregate its buffer even if it is not full."""
         before = self.algorithm.version
         answer = self.algorithm.flush()
-        if untrue := untrue_answer(self.algorithm, answer, before, "flush"):
-            raise ServerError(untrue)
+        check_answer(self.algorithm, answer, before, "flush")
         if answer:
             self.accepted_in_a_row = 0
             self.clock += self.server_time
@@ -337,7 +318,7 @@ class Simulation:
             self.idle.remove(client)
         except KeyError:
             raise SimulationError(f"client {client} was dispatched while it was training") from None
-        duration = drawn_duration(self.delays, client, self.delay_stream)
+        duration = self._drawn_duration(client)
         clock, version, before = self.clock, self.algorithm.version, self.jobs_of[client]
         sent = NOTHING_SENT if self.published is None else self.published.current()
         job = Job(clock + duration, self.sequence_no, client, before, version, clock, *sent, duration=duration)
@@ -351,6 +332,16 @@ class Simulation:
                 f"{self.in_flight} clients in flight, at most {self.scheduling.most_in_flight} allowed"
             )
 
+    def _drawn_duration(self, client: int) -> float:
+        duration = self.delays.draw(client, self.delay_stream)
+        with suppress(TypeError, ValueError):  # it is no number
+            if 0 <= duration < math.inf:
+                return duration
+        raise SimulationError(
+            f"delay: {type(self.delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
+            f"for client {client}"
+        )
+
     def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
         """Send the current model to ``count`` idle clients, chosen one after another."""
         for client in self.selection.choose(self.idle, count, reporter, self.choice_stream):
@@ -358,7 +349,7 @@ class Simulation:
 
     def _send(self, job: Job) -> None:
         heappush(self.heap, (job.finish_time, job.sequence_no, job))
-        if job.finish_time > self.horizon:  # it never arrives: do not train it
+        if job.finish_time > self.horizon or job.outcome is not None:  # it never arrives, or needs no training
             return
         if self.algorithm.midway is None:
             self.untrained.append(job)

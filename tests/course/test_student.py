@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from exercises import exercises_of
+from solutions import exercises_of
 
 from asyncfl_course import kept, lessons, student
 from asyncfl_course.recall import _questions

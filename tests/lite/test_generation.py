@@ -45,15 +45,13 @@ def tiny(marker: tuple[int, ...] = (1,)) -> LanguageTokens:
     def encode(text: str) -> list[int]:
         return [3 + letters.index(letter) for letter in text]
 
-    return LanguageTokens(
-        encode=encode,
-        decode=lambda row: "".join(letters[token - 3] for token in row),
-        prompt=lambda question: [*encode(question), *marker],
-        size=TOKENS,
-        marker=marker,
-        end=2,
-        padding=0,
-    )
+    def decode(row) -> str:
+        return "".join(letters[token - 3] for token in row)
+
+    def prompt(question: str) -> list[int]:
+        return [*encode(question), *marker]
+
+    return LanguageTokens(encode=encode, decode=decode, prompt=prompt, size=TOKENS, marker=marker, end=2, padding=0)
 
 
 def task_of(problems, length=8, marker=(1,), **more) -> GenerationTask:
@@ -288,14 +286,9 @@ def test_mathinstruct(tmp_path):
 def test_the_published_gsm8k():
     train, test = (read_gsm8k(str(SHARED), part, download=False) for part in ("train", "test"))
     assert (len(train), len(test)) == (7473, 1319)
-    assert all(
-        final_number(answer) is not None and "####" in answer and "<<" not in answer for _, answer in train + test
-    )
+    for _, answer in train + test:
+        assert final_number(answer) is not None and "####" in answer and "<<" not in answer
     assert final_number(train[0][1]) == 72 and final_number(test[0][1]) == 18
-    task = GSM8K(folder=str(SHARED), samples=200, test_samples=50, vocabulary=1000).load()
-    kept = len(task.inputs) + len(task.test_inputs)
-    assert kept > 240 and (kept == 250 or f"{250 - kept} problems" in task.source)
-    assert task.inputs.shape[1] == 320 and len(np.unique(task.kinds)) >= 5
 
 
 # models

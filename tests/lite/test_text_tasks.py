@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import _twenty_newsgroups as scikit
 from sklearn.utils import Bunch
-from torch.func import grad, vmap
 from torch.nn import functional
 
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
@@ -58,9 +57,7 @@ def padded(draw):
 def test_a_sequence_counts_where_it_is_labelled(batch):
     inputs, labels, outputs = batch
     task = sequences(inputs, labels)
-    for row, loss, share in zip(
-        range(len(inputs)), task.losses(outputs, labels), task.hits(outputs, labels), strict=True
-    ):
+    for row, (loss, share) in enumerate(zip(task.losses(outputs, labels), task.hits(outputs, labels), strict=True)):
         expected = functional.cross_entropy(outputs[row], labels[row], ignore_index=IGNORED)
         torch.testing.assert_close(loss, expected)
         real = labels[row] != IGNORED
@@ -73,16 +70,6 @@ def test_a_sequence_counts_where_it_is_labelled(batch):
     loss = labelled_distillation_loss(rows, rows, answers, 0.25)  # FedADT's, with itself as teacher
     torch.testing.assert_close(loss, 0.75 * whole)
     assert torch.equal(task.class_logits(outputs), outputs[:, -1])
-
-
-def test_a_sequences_loss_can_be_vectorised():
-    inputs = torch.tensor([[1, 2, 3, 0], [4, 5, 0, 0]])
-    labels = torch.tensor([[2, 3, 4, IGNORED], [5, 6, IGNORED, IGNORED]])
-    task, outputs = sequences(inputs, labels), torch.randn(3, 2, 4, 7)
-    stacked = vmap(grad(lambda outputs: task.losses(outputs, labels).sum() + task.hits(outputs, labels).sum()))(outputs)
-    for one, together in zip(outputs, stacked, strict=True):
-        torch.testing.assert_close(together, grad(lambda outputs: task.losses(outputs, labels).sum())(one))
-        assert together[1, 2:].abs().max() == 0 < together[1, :2].abs().min()
 
 
 def test_perplexity_is_that_of_the_metric():
@@ -161,13 +148,11 @@ def test_a_tokeniser_is_made_once_and_always_the_same(tmp_path, monkeypatch):
 # Stand-ins
 
 
-def meaning(sentence: str) -> tuple[int, ...]:
+def meaning(sentence: str) -> list[int]:
     words = [word for word in sentence.split() if word not in ("the", "was", "by")]
     if "was" in sentence.split():
-        words = [words[2], words[1], words[0], words[3]]
-    return tuple(
-        next(k for k, group in enumerate(slot) if word in group) for word, slot in zip(words, SLOTS, strict=True)
-    )
+        words[0], words[2] = words[2], words[0]
+    return [[word in group for group in slot].index(True) for word, slot in zip(words, SLOTS, strict=True)]
 
 
 def test_pairs_are_labelled_by_what_they_mean():
@@ -278,10 +263,8 @@ def test_mrpc_is_fetched_only_when_asked(tmp_path, monkeypatch):
         MRPC(folder=str(tmp_path)).load()
     assert not asked
     task = MRPC(folder=str(tmp_path), download=True, length=20, vocabulary=200).load()
-    assert {names[:2] for names in asked} == {("nyu-mll/glue", "mrpc")} and (
-        len(task.labels),
-        len(task.test_labels),
-    ) == (20, 6)
+    assert {names[:2] for names in asked} == {("nyu-mll/glue", "mrpc")}
+    assert (len(task.labels), len(task.test_labels)) == (20, 6)
     assert task.decode(task.inputs[3]) == "train 3[SEP] so 3[SEP]"
     write_mrpc(tmp_path)  # what is there already is not fetched
     assert len(MRPC(folder=str(tmp_path), download=True, vocabulary=200).load().labels) == 36
@@ -293,11 +276,8 @@ POST = "From: someone\nSubject: {group}\n\nIn article <1>, a person writes:\n> q
 
 
 def posts(part: str, count: int) -> list[tuple[int, str]]:
-    return [
-        (label, POST.format(group=group, number=number, place=part))
-        for label, group in enumerate(GROUPS)
-        for number in range(count)
-    ]
+    every = [(label, group, number) for label, group in enumerate(GROUPS) for number in range(count)]
+    return [(label, POST.format(group=group, number=number, place=part)) for label, group, number in every]
 
 
 def write_lines(root: Path, suffix: str) -> Path:

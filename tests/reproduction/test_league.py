@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from test_plugins import forget
+from test_plugins import LAW, forget
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import SimulationError
@@ -82,14 +82,6 @@ class Mine(FedBuff):
     GRID = {"server_lr": [0.5, 1.0]}
 '''
 TWO = METHOD + METHOD.replace("mine", "yours").replace("Mine", "Yours")
-LAW = """
-from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.delays import FedAdtLaw
-
-@DELAYS.register("own_law_of_the_league")
-class OwnLaw(FedAdtLaw):
-    \"\"\"A law by another name.\"\"\"
-"""
 RULE_BREAKER = (
     METHOD
     + """
