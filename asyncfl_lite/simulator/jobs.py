@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import compress
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -189,13 +190,8 @@ class Fate:
     @property
     def struck(self) -> str:
         """Kinds of faults that affected an arriving job, named like their settings."""
-        kinds = {
-            "crash": self.crashed,
-            "partial": self.share < 1,
-            "duplicate": self.again is not None,
-            "damage": self.damage,
-        }
-        return ", ".join(kind for kind, whether in kinds.items() if whether)
+        strikes = self.crashed, self.share < 1, self.again is not None, self.damage
+        return ", ".join(compress(("crash", "partial", "duplicate", "damage"), strikes))
 
 
 CALLED_OFF, STILL_TRAINING = "called off", "in flight"
@@ -322,11 +318,6 @@ class Arrival(NamedTuple):
         return cls(*sent, staleness, *trained, not refused, version, refused, faults)
 
 
-IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at", "why"]
-CLIENTS = ["client", "num_samples", "category"]
-"""Columns of two tables: jobs that did not arrive, and clients."""
-
-
 class Schedule(NamedTuple):
     """Tables that say when each client trained, and from which version.
 
@@ -355,8 +346,9 @@ def who_did_what(simulation: Any, parts: Sequence[np.ndarray]) -> Schedule:
     for column in ("refused", "faults"):  # an empty text becomes NaN, as when the table is read from a file
         updates[column] = [text or math.nan for text in updates[column]]
     still = [(job.client, job.dispatched_at, job.start_version, math.nan, STILL_TRAINING) for job in simulation.jobs]
-    in_flight = pd.DataFrame([*simulation.ended, *still], columns=IN_FLIGHT)
+    columns = ["client", "dispatched_at", "start_version", "called_off_at", "why"]
+    in_flight = pd.DataFrame([*simulation.ended, *still], columns=columns)
     sizes = [len(part) for part in parts]
     categories = getattr(simulation.delays, "categories", None) or [""] * len(sizes)  # a law need not have them
-    clients = pd.DataFrame(dict(zip(CLIENTS, (range(len(sizes)), sizes, categories), strict=True)))
+    clients = pd.DataFrame({"client": range(len(sizes)), "num_samples": sizes, "category": categories})
     return Schedule(updates, in_flight, clients)
