@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,15 @@ from pydantic import Field
 
 from asyncfl_course.expectations import call
 from asyncfl_course.records import ERROR_LEVEL, check_rules, interval, read_entry, with_ends
-from asyncfl_course.referee.chance import chance
-from asyncfl_course.referee.lines import in_lines
-from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, unchanged
-from asyncfl_course.referee.proofs import failed
-from asyncfl_course.referee.rubric import POWER, Grade, Line
+from asyncfl_course.referee.cases import PART
+from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, failed, in_lines, leaves, unchanged
+from asyncfl_course.referee.rubric import POWER, Grade, Line, chance
 from asyncfl_course.referee.verdict import NO_VERDICT, judged
 from asyncfl_course.zoo.bench import started
+from asyncfl_course.zoo.exhibits import Invariant
 from asyncfl_course.zoo.mutants import Mutation
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import run_many
@@ -46,8 +45,6 @@ SEEN = range(5)
 """Seeds of the search and of the pilot. A plan may use what they showed."""
 UNSEEN = range(1_000, 1_000_000)
 """Seeds from which a seal draws those of its plan."""
-PART = 5
-"""Divisor of the claimed difference: a plan must not pass a difference that is this many times smaller."""
 CHANGES = {
     "off by one": ("<= self.settings.patience", "< self.settings.patience"),
     "never drops": ("in_time = update", "in_time = True or update"),
@@ -55,15 +52,12 @@ CHANGES = {
 }
 """Name -> a line of ``examples/fedpatience.py``, and its replacement in a copy with a bug."""
 
-Invariant = Callable[[Algorithm], bool]
 _entered: dict[str, str] = {}
 """Name of a module that was entered -> its folder."""
 
 
 def enter(file: str | Path) -> Any:
-    """Read a method from its file, as the league does, and check it against the league's rules.
-
-    If the file has changed since it was last entered, it is read again.
+    """Read a method from its file, anew if it has changed, and check it against the league's rules.
 
     Returns:
         The entry: ``name``, ``method`` (its class), ``grid``, and ``digest``, eight digits of the file's code.
@@ -104,8 +98,8 @@ def bench(
         settings: options of the servers.
 
     Returns:
-        One row for the healthy server and one for each copy, and one column for each invariant. A value says whether
-        the invariant is True with all settings. If a copy raises an error, its bug is noticed, so the value is False.
+        Server (healthy, or the copy's name) × invariant: whether the invariant is True with all settings. If a copy
+        raises an error, its bug is noticed, so the value is False.
 
     Raises:
         ConfigError: a piece to replace does not occur exactly once in the class.
@@ -204,25 +198,19 @@ def points(first: pd.DataFrame, second: pd.DataFrame, metric: str = "last5_accur
 def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
     """Draw seeds from a seal's digest, so that nobody can know them before the plan is sealed.
 
-    Example:
-        >>> from asyncfl_course.referee import Sealed
-        >>> unseen(Sealed("a plan", "ff"), 3), unseen(Sealed("another", "fe"), 3)
-        ((176891, 924573, 808751), (291470, 902788, 445027))
+    >>> unseen(Sealed("a plan", "ff"), 3), unseen(Sealed("another", "fe"), 3)
+    ((176891, 924573, 808751), (291470, 902788, 445027))
     """
     rng = np.random.default_rng(int(sealed.digest, 16))
     return tuple(int(seed) for seed in rng.choice(UNSEEN, seeds, replace=False))
 
 
 def grade(plan: Plan) -> Grade:
-    """Grade a plan's design by five criteria, with one point each, without looking at results.
-
-    The thresholds are those of lesson 18.
-    """
+    """Grade a plan's design by five criteria of lesson 18, with one point each, without looking at results."""
     return Grade((*_numbers(plan), _control(plan), _proof(plan)))
 
 
 def _numbers(plan: Plan) -> Iterable[Line]:
-    """Grade a plan's power, margin and confidence level."""
     asks, runs = plan.asks, plan.runs
     claimed, denied = (
         chance(asks.predicate, asks.margin, truth, plan.deviation, runs.seeds, runs.level)
@@ -238,22 +226,17 @@ def _numbers(plan: Plan) -> Iterable[Line]:
 
 
 def _control(plan: Plan) -> Line:
-    first, control = (_leaves(plan, name) for name in (plan.asks.first, plan.control.cell))
+    for name in (plan.asks.first, plan.control.cell):
+        if name not in plan.cells:
+            raise ConfigError(unknown_name("cells", name, plan.cells))
+    first, control = (dict(leaves(plan.cells[name].model_dump())) for name in (plan.asks.first, plan.control.cell))
     found = {name for name in first | control if first.get(name) != control.get(name)}
     told = f"{plan.control.cell} differs from {plan.asks.first} in {', '.join(sorted(found)) or 'nothing'}"
     right = len(found) == 1 and found == set(plan.control.changes)
     return Line("control", right, f"{told}; the plan says {', '.join(plan.control.changes) or 'nothing'}.")
 
 
-def _leaves(plan: Plan, name: str) -> dict[str, Any]:
-    if name not in plan.cells:
-        raise ConfigError(f"cells: there is no {name!r}, only {', '.join(plan.cells)}")
-    cell = plan.cells[name].model_dump()
-    return {f"settings.{key}": value for key, value in cell.pop("settings").items()} | cell
-
-
 def _proof(plan: Plan) -> Line:
-    """Test the plan's proofs on made-up runs of controls that do nothing, change too much, or work."""
     treated = pd.DataFrame({"last5_accuracy": [0.8, 0.9], "weights_sha256": ["a", "b"], "schedule_sha256": ["x", "y"]})
     acts = treated.assign(weights_sha256=["c", "d"])
     shows = plan.control.shows
@@ -268,11 +251,6 @@ def _proof(plan: Plan) -> Line:
 
 def run(plan: Plan, sealed: Sealed, entry: Any) -> Outcome:
     """Run a sealed plan with seeds drawn from its seal, check the control's proofs, then judge the difference.
-
-    Args:
-        plan: as it stands now.
-        sealed: its seal.
-        entry: the method, from :func:`enter`.
 
     Raises:
         AsyncFLError: the plan or the method's code was changed after the plan was sealed.

@@ -39,14 +39,11 @@ from asyncfl_lite.base.errors import ResultError, unknown_name
 
 @lru_cache(maxsize=16)
 def evidence(paper: str, tier: str = "laptop") -> Measured:
-    """Return the recorded results of one paper's cells, in all columns.
+    """Return the recorded summaries and curves of one paper's cells, in all columns.
 
     Args:
         paper: ``fedecho``, ``fedrevive``, ``kuiper`` or ``fedadt``.
         tier: ``laptop`` (ten seeds), or another tier that is recorded.
-
-    Returns:
-        Summaries and curves by cell; :func:`in_column` has those of one column.
 
     Raises:
         ResultError: nothing is recorded there.
@@ -68,8 +65,7 @@ def searched(cell: str, column: str = TUNED, tier: str = "laptop") -> pd.DataFra
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
-        column: as in :func:`in_column`.
-        tier: where it is recorded.
+        column, tier: as in :func:`in_column`.
 
     Returns:
         point (the combination, as JSON), seed, last5_accuracy and final_accuracy (fractions on validation samples; NaN
@@ -97,7 +93,7 @@ def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
             KUIPER and FedADT, ``printed server rate`` for FedRevive, ``fixed server rate`` for the league; or ``plain
             FedBuff at 1`` (``plain FedBuff at the printed rate``), in which FedBuff's updates have equal weights, too.
             A method without a server rate has the same runs in all columns.
-        tier: where it is recorded.
+        tier: as in :func:`evidence`.
 
     Raises:
         ResultError: nothing is recorded there, or the paper has no such column.
@@ -125,12 +121,8 @@ def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = A
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
-        column: as in :func:`in_column`.
-        tier: where it is recorded.
+        column, tier: as in :func:`in_column`.
         number: name of the number in a run's summary; by default the mean accuracy of its last five tests, a fraction.
-
-    Raises:
-        ResultError: the cell is not recorded.
     """
     measured = in_column(paper_of(cell), column, tier)
     found = measured.by_seed(cell, number)
@@ -150,11 +142,7 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
         better: the cell that should be above.
         worse: the cell that should be below.
         margin: the difference that ``better`` must exceed, as a fraction.
-        column: as in :func:`in_column`.
-        tier: where they are recorded.
-
-    Raises:
-        ResultError: one of the cells is not recorded.
+        column, tier: as in :func:`in_column`.
 
     Example:
         >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
@@ -166,15 +154,19 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
 
 
 def _said(finding: Finding, margin: float = 0.0) -> str:
-    """Return where the first side lies, or the verdict if it was asked by how much, or if no run decides it."""
+    """Return where the first side lies; the verdict, if it was asked by how much, or if no run decides it."""
     return finding.verdict if margin or finding.contrast is None else finding.contrast.side
 
 
 def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Finding:
-    """Return the finding on whether one recorded cell is above another, by the report's rule."""
-    for cell in (better, worse):
-        scores(cell, column, tier)
-    return in_column(paper_of(better), column, tier).above(better, worse, margin)
+    return _with_both(better, worse, column, tier).above(better, worse, margin)
+
+
+def _with_both(first: str, second: str, column: str, tier: str) -> Measured:
+    """Return the results that hold two recorded cells of one paper."""
+    for cell in (first, second):
+        scores(cell, column, tier)  # or an error that names the cell
+    return in_column(paper_of(first), column, tier)
 
 
 def differences(
@@ -186,16 +178,12 @@ def differences(
         first: the method whose leads are wanted, such as ``fedadt``.
         others: the methods that it is compared with.
         places: name of a setting -> the names of its cells without their last part, which is the method.
-        column: as in :func:`in_column`.
-        tier: where they are recorded.
+        column, tier: as in :func:`in_column`.
 
     Returns:
         One row per setting and other method: place (the setting's name), other, mean, low and high (in points, paired
         by seed, with the same interval as for claims), seeds, verdict (above, below, equivalent or open).
         :func:`.plot_differences` draws this table.
-
-    Raises:
-        ResultError: one of the cells is not recorded.
 
     Example:
         >>> found = differences("fedadt", ["fedbuff"], {"MNIST": "fedadt/table1/mnist-dir0.1"})
@@ -222,39 +210,28 @@ def leads(
         over: the axis that is cut into windows, up to the end of the second cell's longest run: ``version``, ``time``
             or ``updates``.
         windows: number of windows, which are equally long.
-        column: as in :func:`in_column`.
-        tier: where they are recorded.
+        column, tier: as in :func:`in_column`.
 
     Returns:
         One row per window: until (its end), first and second (mean accuracies over its tests and seeds, percent), mean,
         low and high (of the lead, in points; paired by seed, with the same interval as for claims), seeds. A seed
         without a test in the window is left out of that window.
 
-    Raises:
-        ResultError: one of the cells is not recorded.
-
     Example:
         >>> found = leads(*(f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff")))
         >>> found[["until", "mean"]].round(1).iloc[[0, -1]].to_numpy().tolist()
         [[25.0, 1.3], [200.0, 0.7]]
     """
-    curves = [_curves(cell, column, tier) for cell in (first, second)]
-    ends = np.linspace(0, max(curve[over].iloc[-1] for curve in curves[1].values()), windows + 1)
+    measured = _with_both(first, second, column, tier)
+    curves = [pd.concat(measured.curves[cell]) for cell in (first, second)]
+    ends = np.linspace(0, curves[1][over].max(), windows + 1)
+    means = [
+        100 * one.groupby(["seed", pd.cut(one[over], ends, labels=ends[1:])], observed=True)["accuracy"].mean()
+        for one in curves
+    ]
+    both = pd.concat(means, axis=1, keys=["first", "second"]).dropna()
     rows = []
-    for low, high in itertools.pairwise(ends):
-        means = (pd.Series({seed: _mean_in(curve, over, low, high) for seed, curve in of.items()}) for of in curves)
-        both = pd.DataFrame(dict(zip(("first", "second"), means, strict=True))).dropna()
-        found = contrast((both["first"] - both["second"]).to_numpy(), first)
-        rows.append([high, *both.mean(), found.mean, found.low, found.high, found.seeds])
+    for until, inside in both.groupby(level=over, observed=True):
+        found = contrast((inside["first"] - inside["second"]).to_numpy(), first)
+        rows.append([until, *inside.mean(), found.mean, found.low, found.high, found.seeds])
     return pd.DataFrame(rows, columns=["until", "first", "second", "mean", "low", "high", "seeds"])
-
-
-def _curves(cell: str, column: str, tier: str) -> dict[int, pd.DataFrame]:
-    seeds = scores(cell, column, tier).index
-    return dict(zip(seeds, in_column(paper_of(cell), column, tier).curves[cell], strict=True))
-
-
-def _mean_in(curve: pd.DataFrame, over: str, low: float, high: float) -> float:
-    """Return the mean accuracy, in percent, of the tests after ``low`` and up to ``high``; NaN if there are none."""
-    inside = (curve[over] > low) & (curve[over] <= high)
-    return 100 * curve.loc[inside, "accuracy"].mean()

@@ -1,16 +1,21 @@
 """Exercises that check an answer at once; for a wrong function, the message shows an input on which it fails.
 
-A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` if the answer is wrong.
-Checkers are in :mod:`asyncfl_course.checkers`, which has one module per lesson::
+A checker takes the answer (a function, a number, a configuration), and raises
+:class:`~asyncfl_course.expectations.Wrong` if the answer is wrong.
+Exercises are in :mod:`asyncfl_course.checkers`, one module per part of the course. Most ask for a function::
 
-    @exercise("07.1", "The mixing weight of a batch")
-    def mixing_weight(answer):
-        p = torch.tensor([[0.6, 0.3, 0.1]], dtype=torch.float64)
-        expect_close(answer, (p,), 0.6904, because="entropy is divided by log C, then weighs 0.8 and 0.2")
+    asks_for(
+        "03.3", "Where FedBuff rests", lambda k, fast, slow: (k * fast - slow) / (k * fast + slow),
+        cases=[((4, 0.5, 1), "weights multiply frequencies")],
+        right="The model rests where the pulls of all reports cancel.",
+        mistakes={"The weights are missing.": lambda k, fast, slow: (k - 1) / (k + 1)},
+    )
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import html
 import importlib
 import pkgutil
@@ -18,35 +23,19 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import asyncfl_lite
 from asyncfl_course import kept
-from asyncfl_course.plain import Found, shown
+from asyncfl_course.expectations import Found, Malformed, Wrong, close, expect_close, shown
 from asyncfl_lite.base.errors import AsyncFLError
 
 Checker = Callable[[Any], str | None]
-
-
-class Wrong(Exception):
-    """Raised for a wrong answer; the message says what is wrong, and for which input.
-
-    Attributes:
-        nudge: shown instead of the message at the first wrong answer that is not a function; it does not give the
-            right answer away.
-        found: the function's input and wrong result, for the table of known mistakes; None if no function was called.
-    """
-
-    def __init__(self, message: str, nudge: str = "", found: Found | None = None) -> None:
-        super().__init__(message)
-        self.nudge, self.found = nudge, found
-
-
-class Malformed(Wrong):
-    """Raised for an answer of the wrong form, such as one number instead of two; it does not count as a guess."""
+Mistakes = Mapping[str, Callable[..., Any]]
+"""Hint -> a wrong function that readers often write."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +44,17 @@ class Exercise:
 
     Attributes:
         id: the lesson's number, a dot, and the exercise's number in it, such as ``07.1``.
-        title: a few words.
-        checker: raises :class:`Wrong` for an answer that is wrong, and ``NotImplementedError`` for one that is not
+        title: a few words, for the reader.
+        checker: raises ``Wrong`` for an answer that is wrong, and ``NotImplementedError`` for one that is not
             finished; the text that it returns is shown to a reader whose answer is right.
+        mistakes: known mistakes. A reader whose wrong result equals that of a function in the table is shown that
+            function's hint, and otherwise the checker's own.
     """
 
     id: str
     title: str
     checker: Checker
+    mistakes: Mistakes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,14 +90,9 @@ class Checked:
 
 
 class Attempt(NamedTuple):
-    """One checked answer.
+    """One checked answer to the exercise ``id``, with state and guess as in :class:`Checked`.
 
-    Attributes:
-        id: the exercise's id.
-        answer: the reader's answer.
-        state: the result, as in :class:`Checked`.
-        at: when it was checked, in seconds of a monotonic clock.
-        guess: False for an answer of the wrong form.
+    ``at`` is when it was checked, in seconds of a monotonic clock.
     """
 
     id: str
@@ -124,21 +111,48 @@ _ATTEMPTS: list[Attempt] = []
 _EXERCISES: dict[str, Exercise] = {}
 
 
-def exercise(id: str, title: str) -> Callable[[Checker], Checker]:
-    """Register a function as the checker of an exercise (decorator).
+def exercise(id: str, title: str, mistakes: Mistakes | None = None) -> Callable[[Checker], Checker]:
+    """Register a function as the checker of an :class:`Exercise` (decorator).
 
     Args:
-        id: such as ``07.1``.
-        title: a few words, for the reader.
+        id, title: of the exercise.
+        mistakes: functions of the inputs that ``expect_close`` is told.
     """
 
     def register(checker: Checker) -> Checker:
         if id in _EXERCISES:
             raise ValueError(f"there are two exercises {id}")
-        _EXERCISES[id] = Exercise(id, title, checker)
+        _EXERCISES[id] = Exercise(id, title, checker, mistakes or {})
         return checker
 
     return register
+
+
+def asks_for(
+    id: str,
+    title: str,
+    wanted: Callable[..., Any],
+    *,
+    cases: Iterable[tuple[tuple, str]],
+    right: str,
+    mistakes: Mistakes | None = None,
+    **near: float,
+) -> None:
+    """Register an exercise that asks for a function.
+
+    Args:
+        id, title, mistakes: of the :class:`Exercise`.
+        wanted: a function that is right.
+        cases: inputs on which answers are compared with it, each with a hint for a reader whose result differs.
+        right: what a reader is told whose function is right.
+        near: tolerances, as in :func:`~asyncfl_course.expectations.expect_close`.
+    """
+
+    @exercise(id, title, mistakes)
+    def checker(answer: Any) -> str:
+        for inputs, because in cases:
+            expect_close(answer, copy.deepcopy(inputs), wanted(*inputs), because=because, **near)
+        return right
 
 
 def exercises() -> dict[str, Exercise]:
@@ -158,10 +172,9 @@ def check(id: str, answer: Any) -> Checked:
         answer: what the exercise asks for: a function, a number, a configuration.
 
     Returns:
-        Right; wrong, with an input that shows it; or open, if the answer still raises ``NotImplementedError`` or is
-        ``...``. If the answer raises another error, it is wrong, and the message names the error. Unless the exercise
-        asks for a function, the right answer is not given away before a second wrong one. In a learner's folder the
-        result is kept, see :func:`asyncfl_course.progress.progress`.
+        Right; wrong, with an input that shows it, or with the error that the answer raised; or open, if the answer
+        still raises ``NotImplementedError`` or is ``...``. Unless the exercise asks for a function, the right answer is
+        not given away before a second wrong one. In a learner's folder the result is kept.
 
     Raises:
         AsyncFLError: there is no such exercise.
@@ -183,7 +196,6 @@ def attempts() -> list[Attempt]:
 
 
 def _missed_before(id: str, answer: Any) -> bool:
-    """Return whether this process has already checked a different wrong guess at this exercise."""
     guesses = (one for one in _ATTEMPTS if one.id == id and one.state == "wrong" and one.guess)
     return any(repr(one.answer) != repr(answer) for one in guesses)
 
@@ -197,7 +209,7 @@ def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
         stub = f"Replace `raise NotImplementedError` with your answer, {AGAIN}"
         return Checked(asked, "open", str(left) or stub)
     except Wrong as wrong:
-        told = _told(asked.id, wrong, first and not callable(answer))
+        told = _told(asked, wrong, first and not callable(answer))
         return Checked(asked, "wrong", told, guess=not isinstance(wrong, Malformed))
     except Exception as error:  # whatever the reader's own code raises, or its answer does in the checker
         ran = _ran(error)
@@ -215,11 +227,19 @@ def _form(answer: Any) -> str:
     return "what your function returns" if callable(answer) else f"your answer {shown(answer)}"
 
 
-def _told(id: str, wrong: Wrong, first: bool) -> str:
+def _told(asked: Exercise, wrong: Wrong, first: bool) -> str:
     """Return the message for a wrong answer, which is a nudge at first and an explanation later."""
-    from asyncfl_course.known_mistakes import named
-
     if first and wrong.nudge:
         return f"{wrong.nudge} {MORE}"
-    mistake = named(id, wrong.found) if wrong.found else None
+    mistake = _named(asked.mistakes, wrong.found) if wrong.found else ""
     return f"{wrong.found.says} {mistake}" if mistake and wrong.found else str(wrong)
+
+
+def _named(mistakes: Mistakes, found: Found) -> str:
+    """Return the hint for the known mistake that gives a wrong result, or an empty string."""
+    for message, wrong in mistakes.items():
+        with contextlib.suppress(Exception):  # this mistake cannot be made with this input
+            made = wrong(*found.inputs)
+            if close(made, found.given, **found.near) and not close(made, found.wanted, **found.near):
+                return message
+    return ""

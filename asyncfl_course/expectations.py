@@ -4,34 +4,101 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import torch
 
-from asyncfl_course.exercises import Malformed, Wrong
-from asyncfl_course.plain import Found, numbers_of, plain, shown
+LONGEST = 90
+"""Largest number of characters of a value that are shown."""
+
+
+class Found(NamedTuple):
+    """A wrong result of a reader's function for some inputs, and a sentence that says so.
+
+    ``near`` holds the tolerances with which ``given`` and ``wanted`` were compared.
+    """
+
+    says: str
+    inputs: tuple
+    given: Any
+    wanted: Any
+    near: dict[str, float]
+
+
+class Wrong(Exception):
+    """Raised for a wrong answer; the message says what is wrong, and for which input.
+
+    Attributes:
+        nudge: shown instead of the message at the first wrong answer that is not a function; it does not give the
+            right answer away.
+        found: the function's input and wrong result, for the table of known mistakes; None if no function was called.
+    """
+
+    def __init__(self, message: str, nudge: str = "", found: Found | None = None) -> None:
+        super().__init__(message)
+        self.nudge, self.found = nudge, found
+
+
+class Malformed(Wrong):
+    """Raised for an answer of the wrong form, such as one number instead of two; it does not count as a guess."""
+
+
+def plain(value: Any) -> Any:
+    """Return a tensor, array or series as a list (a number if it has no axes), and anything else unchanged."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+    if isinstance(value, torch.Tensor | np.ndarray | np.generic | pd.Series | pd.Index):
+        return value.tolist()
+    return value
+
+
+def numbers_of(value: Any) -> np.ndarray:
+    """Return numbers of any kind and shape as an array of floats; raise a TypeError for None."""
+    if value is None:
+        raise TypeError("None is no number")
+    if isinstance(value, list | tuple):
+        value = [numbers_of(one) for one in value]
+    return np.asarray(plain(value), dtype=float)
+
+
+def shown(value: Any) -> str:
+    """Return a value on a short line: tensors, arrays, series as nested lists, numbers with at most six digits."""
+    if isinstance(value, pd.DataFrame):
+        return f"a table of shape {value.shape}"
+    text = " ".join((getattr(value, "__name__", None) or repr(_short(plain(value)))).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_short, map(plain, value))) if type(value) in (list, tuple) else value
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def several(answer: Any, count: int, asked: str) -> list[Any]:
-    """Return the members of a sequence or array if it has the expected length; otherwise raise :class:`Wrong`.
-
-    Args:
-        answer: the reader's.
-        count: the expected number of members.
-        asked: the message if the answer is something else.
-    """
+    """Return the members of a sequence or array if it has ``count``; otherwise raise :class:`Malformed`, ``asked``."""
     members = plain(answer)
     in_form(isinstance(members, tuple | list) and len(members) == count, asked)
     return [plain(one) for one in members]
 
 
 def number(answer: Any, asked: str) -> float:
-    """Return a finite number, or an array's only element, as a Python number; otherwise raise :class:`Wrong`."""
-    value = plain(answer)
-    while isinstance(value, list | tuple) and len(value) == 1:
-        value = plain(value[0])
+    """Return a finite number, or an array's only element, as a Python number; otherwise raise :class:`Malformed`."""
+    value = _single(answer)
     in_form(isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value), asked)
     return int(value) if value == value // 1 else float(value)
+
+
+def _single(value: Any) -> Any:
+    """Return the only element of a sequence or array, and anything else unchanged."""
+    value = plain(value)
+    return _single(value[0]) if isinstance(value, list | tuple) and len(value) == 1 else value
+
+
+def _text(value: Any) -> str:
+    return " ".join(str(_single(value)).lower().split())
 
 
 def numbers(answer: Any, count: int, asked: str) -> list[float]:
@@ -40,8 +107,8 @@ def numbers(answer: Any, count: int, asked: str) -> list[float]:
 
 
 def word(answer: Any, allowed: Iterable[str], asked: str) -> str:
-    """Return the allowed word that the answer gives, ignoring case and extra spaces; otherwise raise :class:`Wrong`."""
-    said = " ".join(str(plain(answer)).lower().split())
+    """Return the allowed word in the answer, ignoring case and extra spaces; otherwise raise :class:`Malformed`."""
+    said = _text(answer)
     in_form(said in (known := {one.lower(): one for one in allowed}), asked)
     return known[said]
 
@@ -52,7 +119,7 @@ def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list
 
 
 def letters(answer: Any, allowed: str, asked: str) -> set[str]:
-    """Return the set of letters in a text, a sequence or a set; otherwise raise :class:`Wrong`."""
+    """Return the set of letters in a text, a sequence or a set; otherwise raise :class:`Malformed`."""
     given = plain(answer)
     in_form(isinstance(given, set | frozenset | list | tuple | str), asked)
     found = {str(one).strip().upper() for one in given} - {"", ","}
@@ -93,59 +160,59 @@ def expect_close(
     wanted: Any,
     *,
     because: str = "",
-    atol: float = 1e-4,
-    rtol: float = 1e-4,
     called: str = "",
     of: Sequence[Any] | None = None,
+    **near: float,
 ) -> None:
     """Raise :class:`Wrong` unless an answer is close to the expected value.
 
     Args:
         answer: a function that is called with ``inputs``, or a value.
         inputs: arguments of the function; None where ``answer`` is a value.
-        wanted: a number, or numbers of any shape.
+        wanted: a number, numbers of any shape, or a word.
         because: a hint for the reader. At the first wrong answer that is not a function, the hint is shown without the
             right value, so it must not give that value away.
-        atol: absolute tolerance.
-        rtol: relative tolerance.
         called: the value's name in messages, if the value is a part of a function's result.
         of: the arguments of that function, for the table of known mistakes.
+        near: ``atol`` and ``rtol``, absolute and relative tolerance; 1e-4 each by default.
     """
     given, what = _given(answer, inputs)
     what = f"{called} is {shown(given)}" if called else what
-    hint = _hint(because)
+    hint, near = _hint(because), {"atol": 1e-4, "rtol": 1e-4} | near
     try:
-        ours, theirs = numbers_of(wanted), numbers_of(given)
+        if close(wanted, given, **near):
+            return
+        off = _off(wanted, given)
     except (TypeError, ValueError):
         raise Wrong(f"{what}, which is no number.{hint}") from None
-    if ours.shape == () and theirs.size == 1:
-        theirs = theirs.reshape(())
-    found = Found(f"{what}, expected {shown(wanted)}.", tuple(inputs or of or ()), given, wanted)
-    if ours.shape != theirs.shape:
-        raise Wrong(f"{what}: shape {theirs.shape}, expected {ours.shape}.{hint}", found=found)
-    if not np.allclose(theirs, ours, atol=atol, rtol=rtol, equal_nan=True):
-        raise Wrong(f"{found.says}{hint}", f"{what}, which is {_off(ours, theirs)}.{hint}", found)
+    found = Found(f"{what}, expected {shown(wanted)}.", tuple(inputs or of or ()), given, wanted, near)
+    if off.startswith("shape"):
+        raise Wrong(f"{what}: {off}.{hint}", found=found)
+    raise Wrong(f"{found.says}{hint}", f"{what}, which is {off}.{hint}", found)
 
 
-def _off(ours: np.ndarray, theirs: np.ndarray) -> str:
-    if ours.shape == () and np.isfinite(theirs):
-        return "too large" if theirs > ours else "too small"
-    return "not right"
+def close(one: Any, other: Any, *, atol: float, rtol: float) -> bool:
+    """Return whether two results are the same word, or numbers of the same shape that are close.
+
+    Raises:
+        TypeError, ValueError: one of them is neither.
+    """
+    if isinstance(one, str):
+        return _text(one) == _text(other)
+    ours, theirs = numbers_of(one), numbers_of(other)
+    if ours.size == theirs.size == 1:
+        ours, theirs = ours.ravel(), theirs.ravel()
+    return ours.shape == theirs.shape and np.allclose(theirs, ours, atol=atol, rtol=rtol, equal_nan=True)
 
 
-def expect_equal(answer: Any, inputs: Sequence[Any] | None, wanted: Any, *, because: str = "") -> None:
-    """Raise :class:`Wrong` unless an answer equals the expected one; for names, sets and integers, not floats."""
-    given, what = _given(answer, inputs)
-    given = plain(given)
-    if isinstance(given, list) and len(given) == 1 and not isinstance(wanted, list):
-        given = given[0]
-    if _same_text(given) != _same_text(wanted):
-        found = Found(f"{what}, expected {shown(wanted)}.", tuple(inputs or ()), given, wanted)
-        raise Wrong(f"{found.says}{_hint(because)}", f"{what}, which is not right.{_hint(because)}", found)
-
-
-def _same_text(value: Any) -> Any:
-    return value.strip().lower() if isinstance(value, str) else value
+def _off(wanted: Any, given: Any) -> str:
+    """Return how a wrong result differs from the right one."""
+    if isinstance(wanted, str):
+        return "not right"
+    ours, theirs = numbers_of(wanted), numbers_of(given)
+    if ours.shape == () and theirs.size == 1 and np.isfinite(theirs).all():
+        return "too large" if theirs.item() > ours.item() else "too small"
+    return f"shape {theirs.shape}, expected {ours.shape}" if theirs.shape != ours.shape else "not right"
 
 
 def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:

@@ -7,11 +7,11 @@ folder, nothing is written.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from asyncfl_lite.base.files import write_atomically
 
 NAME = "progress.json"
 
@@ -63,7 +63,7 @@ def note_recall(lesson: str, right: int) -> None:
 def start(folder: Path) -> None:
     """Create the progress file, which marks a folder as a learner's, unless the file exists."""
     if not (folder / NAME).exists():
-        _replace(folder / NAME, {"exercises": {}, "recall": {}})
+        write_atomically(folder / NAME, json.dumps({"exercises": {}, "recall": {}}))
 
 
 def _today() -> str:
@@ -72,14 +72,4 @@ def _today() -> str:
 
 def _write(content: dict[str, Any]) -> None:
     if (path := file()) is not None:
-        _replace(path, content)
-
-
-def _replace(path: Path, content: dict[str, Any]) -> None:
-    """Write a file atomically, by renaming a finished temporary file."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{NAME}", delete=False, encoding="utf-8") as new:
-        json.dump(content, new, indent=1, sort_keys=True)
-        new.flush()
-        os.fsync(new.fileno())
-    Path(new.name).chmod(0o644)
-    Path(new.name).replace(path)
+        write_atomically(path, json.dumps(content, indent=1, sort_keys=True))

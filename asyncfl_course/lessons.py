@@ -9,37 +9,11 @@ lessons.recall("08")                     # three questions about lesson 06
 lessons.checked(path)                    # the path of a recorded file, or an error if the file is damaged
 """
 
+# ruff: noqa: F401 - others import these names from here
+
 from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores, searched
-from asyncfl_course.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
-from asyncfl_course.expectations import call, expect, expect_close, expect_equal
+from asyncfl_course.exercises import Attempt, Checked, Exercise, attempts, check, exercise, exercises
+from asyncfl_course.expectations import Wrong, call, expect, expect_close
 from asyncfl_course.progress import Progress, progress
 from asyncfl_course.recall import Recall, recall
 from asyncfl_course.records import checked, keep
-
-__all__ = [
-    "Attempt",
-    "Checked",
-    "Exercise",
-    "Progress",
-    "Recall",
-    "Wrong",
-    "attempts",
-    "call",
-    "check",
-    "checked",
-    "compare",
-    "differences",
-    "evidence",
-    "exercise",
-    "exercises",
-    "expect",
-    "expect_close",
-    "expect_equal",
-    "in_column",
-    "keep",
-    "leads",
-    "progress",
-    "recall",
-    "scores",
-    "searched",
-]

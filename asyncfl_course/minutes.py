@@ -31,11 +31,6 @@ class Minutes(NamedTuple):
     reading: int
     exercises: int
 
-    @property
-    def hours(self) -> float:
-        """Total time for reading and exercises, in hours."""
-        return (self.reading + self.exercises) / 60
-
 
 def minutes(book: NotebookNode, core: bool = False) -> Minutes:
     """Estimate how many minutes a lesson takes, for reading and for its exercises.

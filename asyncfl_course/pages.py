@@ -50,12 +50,7 @@ class Explorable:
 
 
 def explorable(name: str = "explore", height: int = 620, up: str = "../") -> Explorable:
-    """Return one of the pages that need no kernel, as a frame that a notebook shows.
-
-    Args:
-        name: the page's name, such as ``explore_kuiper``.
-        height: of the frame, in pixels.
-        up: the way from the notebook's folder to the repository.
+    """Return one of the pages that need no kernel, as an :class:`Explorable`.
 
     Example:
         >>> explorable("explore_kuiper")

@@ -35,30 +35,19 @@ class Progress:
         return next((id for states in self.lessons.values() for id, state in states.items() if state != "right"), "")
 
     def __repr__(self) -> str:
-        lines = [f"{lesson}  {self._row(states)}{self._said(lesson)}" for lesson, states in self.lessons.items()]
-        return "\n".join([*lines, self._last()])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{lesson}</td><td style='text-align: left'>{html.escape(self._row(states))}</td>"
-            f"<td>{html.escape(self._said(lesson))}</td></tr>"
-            for lesson, states in self.lessons.items()
-        )
-        head = "<tr><th>lesson</th><th>exercises</th><th></th></tr>"
-        return f"<table>{head}{rows}</table><p>{html.escape(self._last())}</p>"
-
-    def _row(self, states: dict[str, str]) -> str:
-        marks = {"right": "✓", "wrong": "✗", "open": "·"}
-        right = sum(state == "right" for state in states.values())
-        return f"{''.join(marks[state] for state in states.values()):<11} {right} of {len(states)}"
-
-    def _said(self, lesson: str) -> str:
-        return f"  recalled {self.recalled[lesson]} of 3" if lesson in self.recalled else ""
-
-    def _last(self) -> str:
         total = sum(map(len, self.lessons.values()))
         end = f"Next is {self.next}." if self.next else "That is all of them."
-        return f"{self.solved} of {total} exercises are solved. {end} {self.where}"
+        last = f"{self.solved} of {total} exercises are solved. {end} {self.where}"
+        return "\n".join([*map(self._row, self.lessons), last])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+    def _row(self, lesson: str) -> str:
+        marks, states = {"right": "✓", "wrong": "✗", "open": "·"}, self.lessons[lesson].values()
+        right = sum(state == "right" for state in states)
+        said = f"  recalled {self.recalled[lesson]} of 3" if lesson in self.recalled else ""
+        return f"{lesson}  {''.join(marks[state] for state in states):<11} {right} of {len(states)}{said}"
 
 
 def progress() -> Progress:

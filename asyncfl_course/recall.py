@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import html
 from dataclasses import dataclass
-from importlib import resources
-
-import yaml
+from pathlib import Path
 
 from asyncfl_course import kept
 from asyncfl_lite.base.errors import AsyncFLError
+from asyncfl_lite.base.files import settings_in
 
 LETTERS = "abc"
 BACK = 2
@@ -19,14 +18,7 @@ BACK = 2
 
 @dataclass(frozen=True)
 class Item:
-    """One recall question.
-
-    Attributes:
-        asks: the question.
-        options: three answers, in the order in which they are shown.
-        right: the letter of the right one.
-        because: the explanation that is shown afterwards.
-    """
+    """A question, three answers as they are shown, the letter of the right one, and what is explained afterwards."""
 
     asks: str
     options: tuple[str, str, str]
@@ -59,11 +51,7 @@ class Recall:
         return "\n\n".join([self._head(), *("\n".join(self._lines(index)) for index in range(len(self.items)))])
 
     def _repr_html_(self) -> str:
-        parts = [
-            f"<p><b>{html.escape(first)}</b><br>{'<br>'.join(map(html.escape, rest))}</p>"
-            for first, *rest in map(self._lines, range(len(self.items)))
-        ]
-        return f"<p>{html.escape(self._head())}</p>{''.join(parts)}"
+        return f'<div style="white-space: pre-wrap">{html.escape(repr(self))}</div>'
 
     def _head(self) -> str:
         if self.said:
@@ -88,9 +76,6 @@ def recall(lesson: str, *letters: str) -> Recall:
         lesson: the number of the lesson that you begin, such as ``08``, which asks about lesson 06.
         letters: ``a``, ``b`` or ``c`` for each question; without any letters, the questions are asked.
 
-    Raises:
-        AsyncFLError: for a lesson without a lesson two before it, and for other letters.
-
     Example:
         >>> from asyncfl_course import lessons
         >>> asked = lessons.recall("08")
@@ -114,8 +99,8 @@ def recall(lesson: str, *letters: str) -> Recall:
 
 
 def _questions() -> dict[str, tuple[Item, ...]]:
-    text = resources.files("asyncfl_course").joinpath("recall.yaml").read_text(encoding="utf-8")
-    return {lesson: tuple(_item(**one) for one in items) for lesson, items in yaml.safe_load(text).items()}
+    known = settings_in(Path(__file__).with_name("recall.yaml"))
+    return {lesson: tuple(_item(**one) for one in items) for lesson, items in known.items()}
 
 
 def _item(asks: str, right: str, wrong: list[str], because: str) -> Item:

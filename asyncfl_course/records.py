@@ -3,11 +3,13 @@
 No other module of this package imports ``asyncfl_reproduction``; a contract in ``pyproject.toml`` enforces this.
 """
 
+# ruff: noqa: F401 - others import these names from here
+
 from asyncfl_reproduction import statistics as rule
 from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.measured import ACCURACY, TUNED, Measured
 from asyncfl_reproduction.digests import checked, keep
-from asyncfl_reproduction.grid.cells import ENDINGS, TWIN, Cell, expand_grid
+from asyncfl_reproduction.grid.cells import ENDINGS, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED, PLAIN, RATE_1, untuned
 from asyncfl_reproduction.grid.tidy import CURVES, RUNS, paper_of
 from asyncfl_reproduction.home import CELLS, RESULTS
@@ -19,46 +21,3 @@ from asyncfl_reproduction.theory.pictures import bound_figure
 from asyncfl_reproduction.tuning.outcomes import of_cells, rows_of
 from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, OPEN, REVERSED
 from asyncfl_reproduction.written import with_ends
-
-__all__ = [
-    "ACCURACY",
-    "as_level",
-    "bound_figure",
-    "Cell",
-    "CELLS",
-    "check_rules",
-    "checked",
-    "contrast",
-    "CURVES",
-    "ENDINGS",
-    "EQUAL_POINTS",
-    "EQUIVALENT",
-    "equivalence",
-    "ERROR_LEVEL",
-    "expand_grid",
-    "Finding",
-    "FIXED",
-    "HOLDS",
-    "interval",
-    "judge",
-    "keep",
-    "OPEN",
-    "Measured",
-    "NOT_RUN",
-    "of_cells",
-    "paper_of",
-    "PLAIN",
-    "published",
-    "RATE_1",
-    "read_entry",
-    "read_table",
-    "RESULTS",
-    "rows_of",
-    "REVERSED",
-    "rule",
-    "RUNS",
-    "TUNED",
-    "TWIN",
-    "untuned",
-    "with_ends",
-]

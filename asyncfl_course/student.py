@@ -35,25 +35,15 @@ READ_ON = "Read on after you have answered, and run the cells above"
 
 
 def books(root: Path) -> list[Path]:
-    """Return the paths of all lessons, then of the tracks of ten minutes, in order.
-
-    Args:
-        root: the repository's folder.
-    """
-    found = sorted((root / "notebooks").glob("*.ipynb"))
-    return [*filter(_is_lesson, found), *(path for path in found if path.stem.endswith(TRACK))]
-
-
-def _is_lesson(path: Path) -> bool:
-    return path.stem[0].isdigit()
+    """Return the paths of all lessons, then of the tracks of ten minutes, in the repository's folder, in order."""
+    notebooks = root / "notebooks"
+    return [*sorted(notebooks.glob("[0-9]*.ipynb")), *sorted(notebooks.glob(f"*{TRACK}.ipynb"))]
 
 
 def learners(lesson: NotebookNode, name: str) -> NotebookNode:
     """Return a lesson without its solutions, and with the answers to its guesses hidden.
 
-    Args:
-        lesson: a notebook, which is not changed.
-        name: its file name, for the links to the solved lesson.
+    The file's name is for the links to the solved lesson.
     """
     book = nbformat.from_dict(lesson)
     answers = set(answering(book))
@@ -84,9 +74,6 @@ def solved(lesson: NotebookNode) -> NotebookNode:
 
 def write(root: Path) -> tuple[list[str], list[str]]:
     """Write ``student/`` and ``solutions/`` beside ``notebooks/``, but keep lessons that the learner has changed.
-
-    Args:
-        root: the repository's folder.
 
     Returns:
         The names of the lessons that were written, and of those that were left because the learner has changed them.
@@ -125,12 +112,7 @@ def answering(book: NotebookNode) -> Iterator[int]:
 
 
 def folded(source: str, summary: str) -> str:
-    """Wrap a text up to its next section in a fold, unless it asks for an exercise or already contains a fold.
-
-    Args:
-        source: a cell's Markdown.
-        summary: what the closed fold says.
-    """
+    """Wrap Markdown up to its next section in a fold, unless it asks for an exercise or already contains a fold."""
     answer, *following = re.split(r"(?m)^(?=## )", source, maxsplit=1)
     if answer.strip() and "**Exercise " not in answer and "<details>" not in answer:
         answer = f"<details><summary>{summary}</summary>\n\n{answer.strip()}\n\n</details>\n\n"

@@ -54,11 +54,7 @@ class Slot(NamedTuple):
 
 
 def slots(page: str) -> list[Slot]:
-    """Read the slots from the text of docs/teaching.md.
-
-    Args:
-        page: the Markdown, with a table of six columns whose fourth holds a link to a picture.
-    """
+    """Read the slots from the text of docs/teaching.md: a table of six columns whose fourth links a picture."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
     found = []
     for row in rows:
@@ -68,12 +64,7 @@ def slots(page: str) -> list[Slot]:
 
 
 def deck(name: str, known: dict[str, Slot]) -> str:
-    """Return the slides of a plan as one HTML page, which needs the folders ``docs/`` and ``pictures/`` beside it.
-
-    Args:
-        name: of the plan, as in :data:`PLANS`.
-        known: the slots by number.
-    """
+    """Return the slides of a plan as one HTML page, which needs the folders ``docs/`` and ``pictures/`` beside it."""
     sections = []
     for number, session in enumerate(PLANS[name], 1):
         title = f"Session {number}" if len(PLANS[name]) > 1 else "Asynchronous federated learning"
@@ -102,14 +93,7 @@ def _file(slot: Slot) -> str:
 
 
 def write_slides(root: Path) -> list[str]:
-    """Write the slides of all plans, and the pictures of all slots, into the folder ``slides``.
-
-    Args:
-        root: the repository's folder.
-
-    Returns:
-        The names of the pages.
-    """
+    """Write the slides of all plans and the pictures of all slots into ``slides/``, and return the pages' names."""
     known = {slot.number: slot for slot in slots((root / "docs/teaching.md").read_text(encoding="utf-8"))}
     target = root / "slides"
     (target / "pictures").mkdir(parents=True, exist_ok=True)
@@ -123,8 +107,7 @@ def write_slides(root: Path) -> list[str]:
 def collect(folder: Path) -> str:
     """Return what the students of a class have solved, as a table in text, with the exercises that few have solved.
 
-    Args:
-        folder: with the files that they handed in: ``ada/progress.json``, ``ada_progress.json``, ``ada.json``.
+    The files that they handed in may be called ``ada/progress.json``, ``ada_progress.json`` or ``ada.json``.
     """
     solved: dict[str, set[str]] = {}
     rows, damaged = [], []

@@ -573,8 +573,10 @@ def check_model(model: ModelSpec | OwnModel, task: Task) -> dict[str, str]:
     found = {"minibatches of one sample": "" if takes_one(vectors, inputs) else "it fails on one"}
     if vectors.num_buffers:
         found["several clients at once"] = "it keeps running statistics"
+    elif draws:
+        found["several clients at once"] = "it draws random numbers"
     else:
-        found["several clients at once"] = why_alone(vectors, inputs, draws) if spec.vectorises else "it says so"
+        found["several clients at once"] = why_alone(vectors, inputs) if spec.vectorises else "it says so"
     if task.vocabulary is not None:
         x, _ = vectors.flatten()
         found["made-up text"] = ""

@@ -8,6 +8,7 @@ the function that carries it out.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,45 +22,46 @@ if TYPE_CHECKING:
     from asyncfl_reproduction.grid.run import Report
 
 TIER_OR_FILE = "tier, such as smoke, laptop or headline, or file of cells"
+ONLY_CELLS = "run only cells whose names match this pattern"
 BACKENDS = {"loky": "processes on this machine", "dask": "a Dask cluster"}
 MOST_WORKERS = 1024
 
 
 def add_commands(commands: Any) -> None:
-    """Add the reproduction's commands to the library's parser.
+    """Add the reproduction's commands to the library's parser, the object that ``argparse`` returns for subcommands."""
 
-    Args:
-        commands: the object that ``argparse`` returns for subcommands.
-    """
-    grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=WithDefaults)
-    cells = grid.add_argument(
-        "file", help="file of cells, or the name of a tier in the package, such as smoke or laptop"
-    )
-    cells.completer = _tiers
+    def shared(name: str, **how: Any) -> argparse.ArgumentParser:
+        parser = argparse.ArgumentParser(add_help=False)
+        parser.add_argument(name, **how)
+        return parser
+
+    def command(name: str, carry_out: Callable[[argparse.Namespace], int], help: str, **how: Any) -> Any:
+        parser = commands.add_parser(name, help=help, formatter_class=WithDefaults, **how)
+        parser.set_defaults(command=name, carry_out=carry_out)
+        return parser
+
+    runs = shared("--runs", type=folder, default="runs", help="folder of results, and of the pages made of them")
+    results = shared("--results", type=folder, default=kept_in(), help="folder of recorded tables")
+    yes = shared("--yes", action="store_true", help="start even if the estimate is more than two hours")
+    workers = {"type": _workers, "help": f"number of worker processes, each with one torch thread: 1 to {MOST_WORKERS}"}
+
+    grid = command("grid", _grid, "run a grid of experiments through papermill", parents=[runs, yes])
+    grid.add_argument("file", help=TIER_OR_FILE).completer = _tiers
     grid.add_argument("--paper", default="all", help="run only the cells of this paper, such as fedecho")
-    grid.add_argument(
-        "--only", default="*", help="run only cells whose names match this pattern, such as 'fedecho/table2/*'"
-    )
-    grid.add_argument(
-        "--workers",
-        type=_workers,
-        default=1,
-        help=f"number of worker processes, each with one torch thread: 1 to {MOST_WORKERS}",
-    )
+    grid.add_argument("--only", default="*", help=f"{ONLY_CELLS}, such as 'fedecho/table2/*'")
+    grid.add_argument("--workers", default=1, **workers)
     grid.add_argument(
         "--minutes-per-cell",
         type=float,
         metavar="MINUTES",
         help="stop a cell that trains for longer; it counts as failed, and the same command continues it",
     )
-    grid.add_argument("--runs", type=folder, default="runs", help="folder of results")
     grid.add_argument(
         "--record",
         type=folder,
         metavar="FOLDER",
         help="add each finished cell at once to the tables in this folder, as `record` does",
     )
-    grid.add_argument("--yes", action="store_true", help="start even if the estimate is more than two hours")
     grid.add_argument(
         "--backend",
         metavar="|".join(BACKENDS),
@@ -69,23 +71,15 @@ def add_commands(commands: Any) -> None:
     grid.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="address of the Dask cluster's scheduler, such as tcp://127.0.0.1:8786 or, with TLS, tls://10.0.0.1:8786; "
-        "anyone who reaches another one can run code as you",
+        help="address of the Dask cluster's scheduler, such as tcp://127.0.0.1:8786 or, with TLS, "
+        "tls://10.0.0.1:8786; anyone who reaches another one can run code as you",
     )
-    takes_own(grid)
-    grid.set_defaults(command="grid", carry_out=_grid, interrupted=MESSAGE)
+    grid.set_defaults(interrupted=MESSAGE)
 
-    tune = commands.add_parser(
-        "tune",
-        help="search for each method's best settings, with the same number of runs for each",
-        formatter_class=WithDefaults,
+    tune = command(
+        "tune", _tune, "search for each method's best settings, with the same number of runs for each", parents=[yes]
     )
-    tune.add_argument(
-        "file",
-        nargs="?",
-        type=file,
-        help="file of studies; by default the league's, cells/tuning.yaml",
-    )
+    tune.add_argument("file", nargs="?", type=file, help="file of studies; by default the league's, cells/tuning.yaml")
     tune.add_argument(
         "--beyond",
         type=int,
@@ -96,51 +90,31 @@ def add_commands(commands: Any) -> None:
     tune.add_argument(
         "--only", default="*", help="run only searches whose names match this pattern, such as '*/fedecho-*'"
     )
-    tune.add_argument("--yes", action="store_true", help="start even if the estimate is more than two hours")
     tune.add_argument(
         "--results",
         type=folder,
         metavar="FOLDER",
         help="folder for the outcomes; by default the folder that cells read",
     )
-    takes_own(tune)
-    tune.set_defaults(command="tune", carry_out=_tune)
 
-    report = commands.add_parser("report", help="make the report from recorded results", formatter_class=WithDefaults)
-    tier = report.add_argument("--tier", default="headline", help=TIER_OR_FILE)
-    tier.completer = _tiers
-    report.add_argument("--runs", type=folder, default="runs", help="folder of results")
-    report.add_argument(
-        "--results",
-        type=folder,
-        default=kept_in(),
-        help="folder of recorded tables, used for cells that are not in --runs",
+    report = command("report", _report, "make the report from recorded results", parents=[runs, results])
+    report.add_argument("--tier", default="headline", help=TIER_OR_FILE).completer = _tiers
+
+    exported = command("results", _results, "write the recorded results as CSV files", parents=[results])
+    exported.add_argument("--csv", type=folder, required=True, metavar="FOLDER", help="folder for the tables")
+
+    record = command(
+        "record", _record, "write a tier's results as small tables, for the repository", parents=[runs, results]
     )
-    report.set_defaults(command="report", carry_out=_report)
+    record.add_argument("--tier", default="laptop", help=TIER_OR_FILE).completer = _tiers
 
-    results = commands.add_parser(
-        "results", help="write the recorded results as CSV files", formatter_class=WithDefaults
-    )
-    results.add_argument("--csv", type=folder, required=True, metavar="FOLDER", help="folder for the tables")
-    results.add_argument("--results", type=folder, default=kept_in(), help="folder of recorded tables")
-    results.set_defaults(command="results", carry_out=_results)
-
-    record = commands.add_parser(
-        "record", help="write a tier's results as small tables, for the repository", formatter_class=WithDefaults
-    )
-    tier = record.add_argument("--tier", default="laptop", help="tier, such as smoke or laptop, or file of cells")
-    tier.completer = _tiers
-    record.add_argument("--runs", type=folder, default="runs", help="folder of results")
-    record.add_argument("--results", type=folder, default=kept_in(), help="folder for the tables")
-    takes_own(record)
-    record.set_defaults(command="record", carry_out=_record)
-
-    league = commands.add_parser(
+    league = command(
         "league",
-        help="compare your method with all others, and write a page with its standing",
-        description="Check the method's rules, tune it with as many tries as all others had, run its seeds, and "
-        "compare them with the recorded field. Finished runs are not repeated.",
-        formatter_class=WithDefaults,
+        _league,
+        "compare your method with all others, and write a page with its standing",
+        parents=[runs, results, yes],
+        description="Check the method's rules, tune it with as many tries as all others had, run its "
+        "seeds, and compare them with the recorded field. Finished runs are not repeated.",
     )
     league.add_argument("method", nargs="?", help="Python file with one method; its GRID holds the values to try")
     league.add_argument("--quick", action="store_true", help="run one workload, with tuning (minutes on two cores)")
@@ -149,21 +123,14 @@ def add_commands(commands: Any) -> None:
         action="store_true",
         help="record the field, which is the methods that yours is compared with (hours, resumable)",
     )
-    league.add_argument(
-        "--only",
-        default="*",
-        help="with --field, record only cells whose names match this pattern, such as '*/fedecho*'",
-    )
+    league.add_argument("--only", default="*", help=f"with --field, {ONLY_CELLS}, such as '*/fedecho*'")
     league.add_argument(
         "--tier", default="league", help="tier whose cells form the field; tuning.yaml must lie beside its file"
     )
-    league.add_argument("--workers", type=_workers, default=2, help=f"number of worker processes: 1 to {MOST_WORKERS}")
-    league.add_argument("--runs", type=folder, default="runs", help="folder of results and of the page")
-    league.add_argument(
-        "--results", type=folder, default=kept_in(), help="folder of recorded tables that contain the field"
-    )
-    league.add_argument("--yes", action="store_true", help="start even if it may take more than two hours")
-    league.set_defaults(command="league", carry_out=_league, interrupted=MESSAGE)
+    league.add_argument("--workers", default=2, **workers)
+    league.set_defaults(interrupted=MESSAGE)
+    for parser in (grid, tune, record):
+        takes_own(parser)  # fmt: skip
 
 
 def _grid(options: argparse.Namespace) -> int:
@@ -172,7 +139,7 @@ def _grid(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.grid.run import run_grid
     from asyncfl_reproduction.grid.tidy import write_tidy
     from asyncfl_reproduction.grid.workers import count_workers
-    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.home import tier_file
 
     if options.backend not in BACKENDS:
         raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
@@ -226,8 +193,8 @@ def _said(report: Report) -> int:
 
 
 def _tune(options: argparse.Namespace) -> int:
+    from asyncfl_reproduction.tuning.grids import read_searches
     from asyncfl_reproduction.tuning.search import tune
-    from asyncfl_reproduction.tuning.studies import read_searches
 
     folder = None if options.results is None else Path(options.results)
     if options.cells is not None:
@@ -242,7 +209,7 @@ def _tune(options: argparse.Namespace) -> int:
 def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
     from asyncfl_reproduction.grid.cells import expand_grid
     from asyncfl_reproduction.grid.cost import estimate
-    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.home import tier_file
     from asyncfl_reproduction.tuning.halving import carry_out, left_of
 
     if options.file is not None:
@@ -282,7 +249,7 @@ def _report(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.grid.cells import expand_grid
     from asyncfl_reproduction.grid.tidy import write_tidy
-    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.home import tier_file
 
     cells = expand_grid(tier_file(options.tier))
     folder = Path(options.results) / cells[0].tier
@@ -302,7 +269,7 @@ def _results(options: argparse.Namespace) -> int:
 
 
 def _league(options: argparse.Namespace) -> int:
-    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.home import tier_file
 
     if (options.method is None) == (not options.field):
         raise ConfigError("league: must be given a Python file with a method, such as my_method.py, or --field")
@@ -324,7 +291,6 @@ def _line(text: str) -> None:
 
 
 def _workers(text: str) -> int:
-    """Parse the number of worker processes to start."""
     number = int(text) if text.lstrip("-").isdecimal() else None
     if number is not None and 1 <= number <= MOST_WORKERS:
         return number
@@ -335,7 +301,6 @@ def _workers(text: str) -> int:
 
 
 def _tiers(**_: object) -> set[str]:
-    """Return the names of tiers, for shell completion."""
-    from asyncfl_reproduction.places import tiers
+    from asyncfl_reproduction.home import tiers
 
     return tiers()

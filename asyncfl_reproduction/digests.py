@@ -64,7 +64,6 @@ def _digest(path: Path) -> str:
 
 
 def _sums(folder: Path) -> dict[str, str]:
-    """Return the recorded digests of a folder's files by name; lines of another form are left out."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

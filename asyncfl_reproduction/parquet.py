@@ -19,21 +19,10 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, ResultError, needs, reason
 from asyncfl_lite.base.files import DAMAGE, write_atomically
 
-TEXTS = frozenset(
-    {
-        "cell",
-        "search",
-        "point",
-        "config_hash",
-        "meaning",
-        "torch",
-        "numpy",
-        "instructions",
-        "training",
-        "weights_sha256",
-        "schedule_sha256",
-    }
-)
+TEXTS = frozenset({
+    "cell", "search", "point", "config_hash", "meaning", "torch", "numpy", "instructions", "training",
+    "weights_sha256", "schedule_sha256",
+})  # fmt: skip
 """Columns that hold text instead of numbers."""
 
 
@@ -63,7 +52,6 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def _parsed(path: Path, content: bytes) -> pd.DataFrame:
-    """Return the table in a file's content."""
     with needs("grid", "recorded results"):
         from pyarrow import ArrowException, BufferReader
         from pyarrow.parquet import ParquetFile
@@ -85,11 +73,9 @@ def _digest(content: bytes) -> bytes:
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table atomically, with a digest of the file; the same table always gives the same bytes.
+    """Write a table and its digest atomically; the same table always gives the same bytes.
 
-    Args:
-        path: ``….parquet``; its folder is created if needed.
-        table: the table; its columns except :data:`TEXTS` hold numbers or nothing.
+    All columns except :data:`TEXTS` hold numbers or nothing.
     """
     with needs("grid", "recorded results"):
         import pyarrow
@@ -107,11 +93,7 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 
 def accept_table(path: Path) -> None:
-    """Write a table again with its digest, if it has none or that of another content.
-
-    Raises:
-        ResultError: if it cannot be read.
-    """
+    """Write a table again with its digest, if it has none or that of another content."""
     with alone_in(path.parent):
         try:
             content = path.read_bytes()
@@ -131,11 +113,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def write_csv(results: Path, folder: Path) -> int:
-    """Write every table of a folder of records as CSV into another folder, and return the number of tables.
-
-    Raises:
-        ConfigError: if there is none.
-    """
+    """Write every table of a folder of records as CSV into another folder, and return the number of tables."""
     paths = sorted(results.rglob("*.parquet"))
     if not paths:
         raise ConfigError(f"results: nothing is recorded in {results}")

@@ -21,15 +21,7 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def published(paper: str, artefact: str) -> pd.DataFrame:
-    """Return the printed numbers of one table or figure, with one column per part of ``setting``.
-
-    Args:
-        paper: ``FedEcho``, ``FedRevive``, ``KUIPER`` or ``FedADT``.
-        artefact: such as ``Table 2``.
-
-    Raises:
-        DataError: if the file with the numbers does not exist.
-    """
+    """Return the printed numbers of one table or figure, with one column per part of ``setting``."""
     table = _read("results.csv")
     rows = table[(table["paper"] == paper) & (table["artefact"] == artefact)].reset_index(drop=True)
     parts = [

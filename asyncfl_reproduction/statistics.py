@@ -165,13 +165,8 @@ def _beyond(mean: float) -> str:
 def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
     """Return the verdict on a difference, given its interval: first whether it is equivalent, then its direction.
 
-    Args:
-        low: lower end of the difference's interval.
-        high: upper end.
-        equal: whether the difference lies within the bounds of equality.
-        margin: the difference has to exceed it. A negative margin means "not below by more than this", and must be at
-            least as wide as the bound of equality. Then ``reversed`` means below the margin, and an equivalent
-            difference ``holds``.
+    A negative margin means "not below by more than this", and must be at least as wide as the bound of equality. Then
+    ``reversed`` means below the margin, and an equivalent difference ``holds``.
     """
     if equal:
         return HOLDS if margin < 0 else EQUIVALENT
@@ -185,11 +180,7 @@ def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
 def as_level(low: float, high: float, equal: bool, bound: float) -> str:
     """Return the verdict on the claim that nothing differs, which holds if the two are equivalent.
 
-    Args:
-        low: lower end of the difference's interval.
-        high: upper end.
-        equal: whether the difference lies within the bounds of equality.
-        bound: half the width of the region of equality; the claim is reversed if the interval lies outside the region.
+    It is reversed if the interval lies outside the region of equality, ± ``bound``.
     """
     if equal:
         return HOLDS
@@ -216,7 +207,6 @@ def interval(differences: np.ndarray, level: float) -> tuple[float, float]:
 
 
 def _error(differences: np.ndarray) -> float:
-    """Return the standard error of the mean."""
     return float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 
@@ -333,15 +323,9 @@ def simulated_error_rates(
 ) -> pd.DataFrame:
     """Simulate how often decision rules see a difference that does not exist, and how often they detect a real one.
 
-    Two methods' accuracies are normal with deviation 1 over seeds. The old rule says that the methods differ if their
-    means are more than one pooled deviation apart. Our rule looks at 10, then 16, then 32 pairs until its interval
-    excludes 0.
-
-    Args:
-        shift: the difference to be detected, in deviations of one method over seeds.
-        correlation: correlation of the two methods at the same seed.
-        trials: number of simulated comparisons.
-        seed: seed of the random numbers.
+    Two methods' accuracies are normal with deviation 1 over seeds, with this correlation at the same seed. The real
+    difference is ``shift`` deviations. The old rule says that the methods differ if their means are more than one
+    pooled deviation apart. Our rule looks at 10, then 16, then 32 pairs until its interval excludes 0.
 
     Returns:
         One row per rule: rule, seeds, and two shares of the trials: false_alarms (the rule sees a difference, in either

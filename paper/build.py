@@ -19,7 +19,7 @@ from asyncfl_lite.base.style import use_style
 from asyncfl_reproduction.claims.base import TRAINED
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.forest import draw_forest
-from asyncfl_reproduction.report.tries import draw_tries, tries
+from asyncfl_reproduction.report.searches import draw_tries, tries
 
 BUILD = HERE / "build"
 TRIED = ("fedecho/table2/large-dir0.1", "kuiper/fig3b/bias0", "fedadt/table1/mnist-dir0.1")

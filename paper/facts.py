@@ -12,8 +12,8 @@ from tables import ADT, BIASES, ECHO, EXACT, PARTS, SETS
 from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.home import tier_file
 from asyncfl_reproduction.measure.operations import operations
-from asyncfl_reproduction.places import tier_file
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report.names import FOOTNOTE
 from asyncfl_reproduction.report.together import RATES as FEDBUFFS

@@ -12,8 +12,7 @@ import numpy as np
 from asyncfl_reproduction.claims import Measured
 from asyncfl_reproduction.claims.measured import INSTEAD
 from asyncfl_reproduction.grid.columns import ALL, PLAIN, RATE_1, TUNED
-from asyncfl_reproduction.home import RESULTS
-from asyncfl_reproduction.places import tier_file
+from asyncfl_reproduction.home import RESULTS, tier_file
 from asyncfl_reproduction.published import hyperparameters
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.statistics import Contrast, contrast

@@ -24,18 +24,13 @@ from pathlib import Path
 import nbformat
 import psutil
 from nbformat.sign import NotebookNotary
-from playwright.sync_api import Error, Page, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 NAMES = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "microsoft-edge",
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)
+)  # fmt: skip
 PATIENCE = 300.0
 """Seconds that a run of a notebook, or a start, may take on a busy machine; nothing waits longer than it must."""
 
@@ -55,11 +50,7 @@ STATE = """() => {
 
 
 def find_browser() -> str | None:
-    """Return the path of a browser that Playwright can steer, or None.
-
-    Raises:
-        FileNotFoundError: if ASYNCFL_BROWSER names something that cannot be run.
-    """
+    """Return the path of a browser that Playwright can steer, or None."""
     asked = os.environ.get("ASYNCFL_BROWSER")
     if asked == "none":
         return None
@@ -78,12 +69,8 @@ def find_browser() -> str | None:
 def lab(folder: Path, home: Path) -> Iterator[str]:
     """Serve a folder with JupyterLab; yield its address with room for a notebook's name: ``address.format(name)``.
 
-    As in ``make lab``, the notebooks are trusted and ``labextensions/`` is loaded. At the end the server, its kernels
-    and whatever they started are gone.
-
-    Args:
-        folder: what is served; kernels start in it, and what is saved is saved there.
-        home: where settings, logs (``lab.log``) and all else of this server go.
+    As in ``make lab``, the notebooks are trusted and ``labextensions/`` is loaded. Settings, ``lab.log`` and all else go
+    into ``home``. At the end the server, its kernels and whatever they started are gone.
     """
     (home / "data").mkdir()
     notary = NotebookNotary(data_dir=str(home / "data"))
@@ -170,12 +157,7 @@ def _wait_until(page: Page, condition: str) -> None:
 
 
 def serious(page: Page, rules: dict[str, dict] | None = None) -> dict[str, list[str]]:
-    """Return what axe-core finds serious or critical on a page: rule -> the first nodes.
-
-    Args:
-        page: as it stands open.
-        rules: rule -> axe-core's options for it.
-    """
+    """Return what axe-core finds serious or critical on an open page, rule -> first nodes, with options for rules."""
     from axe_playwright_python.sync_playwright import Axe
 
     options = {"resultTypes": ["violations"], "iframes": False, "preload": False, "rules": rules or {}}
@@ -184,24 +166,6 @@ def serious(page: Page, rules: dict[str, dict] | None = None) -> dict[str, list[
         for one in Axe().run(page, options=options).response["violations"]
         if one["impact"] in ("serious", "critical")
     }
-
-
-@contextlib.contextmanager
-def reported(page: Page, folder: Path) -> Iterator[None]:
-    """Have a failure say what was on the screen: ``screen.png`` and ``screen.txt`` in a folder, the text in brief."""
-    try:
-        yield
-    except (AssertionError, Error) as problem:
-        said = [f"{type(problem).__name__}: {problem}"]
-        with contextlib.suppress(Error):  # the browser may be what failed
-            page.screenshot(path=folder / "screen.png", timeout=20_000)
-            said += [dialog.inner_text() for dialog in page.locator(".jp-Dialog-content").all()]
-            state = page.evaluate(STATE) or {"kernel": "none", "counts": [], "errors": []}
-            ran = sum(count is not None for count in state["counts"])
-            said += [f"{ran} of {len(state['counts'])} code cells have run; the kernel is: {state['kernel']}"]
-            said += state["errors"]
-            (folder / "screen.txt").write_text("\n\n".join([*said, page.locator("body").inner_text()]))
-        raise AssertionError("\n".join([*said, f"see screen.png, screen.txt in {folder}"])) from problem
 
 
 def copied(folder: Path, home: Path) -> Path:

@@ -10,6 +10,8 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -51,7 +53,7 @@ def pytest_collection_modifyitems(items):
     solved: dict = {}
     for item in items:
         if type(item).__name__ == "IPyNbCell" and "exercise" in item.cell.metadata.get("tags", []):
-            from exercises import exercises_of, filled
+            from solutions import exercises_of, filled
 
             if item.path not in solved:
                 solved[item.path] = {stub.checked: stub for stub in exercises_of(item.path)}
@@ -127,6 +129,14 @@ def line(call: Callable[[], object], kind: type[Exception] | None = None) -> str
     return str(caught.value)
 
 
+def wait_for(condition: Callable[[], object], seconds: float = 150) -> None:
+    """Look again and again until it is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
 def contents(folder: Path) -> dict[Path, bytes | None]:
     """Every file below a folder with what it holds, and every folder."""
     return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
@@ -139,9 +149,19 @@ def same(one: Result, other: Result) -> None:
 
     from asyncfl_lite.runs.store import TABLES
 
-    assert one.summary == other.summary and torch.equal(one.x, other.x)
+    assert one.summary == other.summary and (one.x is other.x or torch.equal(one.x, other.x))
     for table in TABLES:
         pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), check_exact=True)
+
+
+def die_after(arrivals: int, config: Config, path: Path, **given) -> None:
+    """Run with a checkpoint until so many arrivals, and fail."""
+    from asyncfl_lite import Run
+
+    begun = Run(config, checkpoint=path, **given)
+    begun.simulation.observers.append(lambda simulation, _: 1 / (arrivals - len(simulation.arrivals)))
+    with pytest.raises(ZeroDivisionError):
+        begun.finish()
 
 
 def vector(*values: float) -> torch.Tensor:
@@ -167,11 +187,11 @@ def started(name: str, x0=(1.0, 0.0), context: ServerContext | None = None, **se
     return method
 
 
-def toy_grid(folder: Path, *names: str, seeds: Sequence[int] = (0,), **settings) -> Path:
-    """Write a tier's file whose paper has the named cells, or ``toy/a`` alone; return it."""
+def toy_grid(folder: Path, *names: str, seeds: Sequence[int] = (0,), cells: dict | None = None, **settings) -> Path:
+    """Write a tier's file whose paper has the named cells, or these, or ``toy/a`` alone; return it."""
     small = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, **settings}
     tier = {"seeds": list(seeds), "settings": small}
-    cells = dict.fromkeys(names or ("toy/a",), {})
+    cells = cells or dict.fromkeys(names or ("toy/a",), {})
     (folder / "toy.yaml").write_text(json.dumps({"paper": "toy", "tiers": {"smoke": tier}, "cells": cells}))
     (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
     return folder / "smoke.yaml"
@@ -205,6 +225,35 @@ def linear_model(inputs: int, outputs: int) -> VectorModel:
     layer = torch.nn.Linear(inputs, outputs, bias=False, dtype=torch.float64)
     torch.nn.init.zeros_(layer.weight)
     return VectorModel(layer)
+
+
+@pytest.fixture
+def as_in_a_notebook(monkeypatch):
+    """The lessons' folder, figures that nobody sees, and no names registered for other tests."""
+    import matplotlib.pyplot as plt
+
+    from asyncfl_lite.runs.config import registries
+
+    monkeypatch.chdir(ROOT / "notebooks")
+    monkeypatch.setitem(sys.modules, "lesson", type(sys)("lesson"))
+    known = registries().values()
+    before = [{name: registry.get(name) for name in registry} for registry in known]  # imports all of them
+    backend = plt.get_backend()
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+    plt.switch_backend(backend)
+    for registry, entries in zip(known, before, strict=True):
+        loaded = {name: one for name, one in registry._entries.items() if one.__module__.startswith("asyncfl_")}
+        registry._entries = loaded | entries  # ours are imported once, when they are asked for
+
+
+@pytest.fixture
+def shown(monkeypatch) -> list:
+    """What a report's page displays."""
+    things: list = []
+    monkeypatch.setattr("asyncfl_reproduction.report.page.display", lambda *more: things.extend(more))
+    return things
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ Numbers of a paper's table or figure that the project has as ``asyncfl_reproduct
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Iterator
+from typing import Any
 
 from asyncfl_reproduction.published import hyperparameters, published
 from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
@@ -43,32 +43,22 @@ def number(text: str) -> float:
     return float(text.replace("−", "-").replace(",", ""))
 
 
-class Quote(NamedTuple):
-    """A number in prose: as it is written, whether as a lead, and whether as an interval's end."""
+def quoted(source: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the numbers of a markdown cell that need a source, with a decimal point or before a percent sign.
 
-    text: str
-    lead: bool
-    end: bool
-
-
-def quoted(source: str) -> list[Quote]:
-    """Return the numbers of a markdown cell that need a source: with a decimal point, or before a percent sign."""
+    Each comes with whether it is quoted as a lead, and whether as an end of an interval.
+    """
     prose = NOT_PROSE.sub(" ", source)
     intervals = [found.span() for found in INTERVAL.finditer(prose)]
-    found = []
     for match in NUMBER.finditer(prose):
         before, after = prose[: match.start()], prose[match.end() :]
         percent = re.match(r"\s?%", after)
         if "." in match.group() or percent:
             lead = match.group()[0] in "+-−" or re.match(r"\s+(?:points?\b|\[)", after)
             end = any(low <= match.start() < high for low, high in intervals)
-            end = (
-                end
-                or re.search(r"\b(?:at least|at most|to)\s$", before)
-                or re.match(r"(?: points?)? (?:to|at most)\b", after)
-            )
-            found.append(Quote(match.group() + ("%" if percent else ""), bool(lead), bool(end)))
-    return found
+            end = end or re.search(r"\b(?:at least|at most|to)\s$", before)
+            end = end or re.match(r"(?: points?)? (?:to|at most)\b", after)
+            yield match.group() + ("%" if percent else ""), bool(lead), bool(end)
 
 
 def outputs(cell: Any) -> str:

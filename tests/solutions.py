@@ -1,4 +1,7 @@
-"""The solutions that lessons fold away, and which of a lesson's statements each of them needs.
+"""Exercises and folded solutions as lessons hold them, and which of a lesson's statements each of them needs.
+
+A cell of an exercise has the tag ``exercise``: a stub, and as its last statement ``lessons.check("07.1", answer)``. The
+next cells of markdown have, folded, a hint, and a solution whose code takes the stub's place.
 
 A lesson takes minutes, and a solution needs little of it: imports, functions, some settings. :func:`needed` finds that
 by name, from the solution backwards. It sees which statements bind a name, and which change what a name holds
@@ -8,34 +11,29 @@ by name, from the solution backwards. It sees which statements bind a name, and 
 from __future__ import annotations
 
 import ast
+import dis
 import re
-import symtable
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
 from functools import cache
+from inspect import CO_OPTIMIZED
 from pathlib import Path
+from types import CodeType
 from typing import NamedTuple
 
 import nbformat
 
 FOLDED = re.compile(r"<details>\s*<summary>([^<]*)</summary>(.*?)</details>", re.S)
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
-IMMEDIATE = ("listcomp", "setcomp", "dictcomp", "genexpr")
+IMMEDIATE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 """Scopes whose code runs where it stands; a function's and a lambda's runs when they are called."""
 
 
 class Solution(NamedTuple):
-    """One fenced block under a summary that says "Solution".
+    """One fenced block under a summary that says "Solution"."""
 
-    Attributes:
-        name: the lesson and the block's number in it, from 1: ``03_baselines-2``.
-        place: how many of the lesson's statements stand before it.
-        language: after the fence, ``python`` for what can be run.
-    """
-
-    name: str
-    place: int
-    language: str
+    name: str  # of the lesson, with the block's number in it, from 1: ``03_baselines-2``
+    place: int  # how many of the lesson's statements stand before it
+    language: str  # ``python`` for what can be run
     code: str
 
 
@@ -74,34 +72,27 @@ def lesson(path: Path, until: int | None = None) -> Lesson:
     return Lesson(statements, found)
 
 
-@dataclass
 class Names:
-    """What a piece of code has to do with the names of a notebook.
+    """What a piece of code has to do with the names of a notebook."""
 
-    Attributes:
-        binds: names that it gives a value.
-        changes: names of what it changes in place; a module's functions that it calls are among them.
-        imports: names that it imports.
-        reads: names that must have a value before it.
-        later: names that its functions need when they are called.
-        registers: texts under which it registers classes; configurations name them.
-        texts: all its texts.
-    """
-
-    binds: set[str] = field(default_factory=set)
-    changes: set[str] = field(default_factory=set)
-    imports: set[str] = field(default_factory=set)
-    reads: set[str] = field(default_factory=set)
-    later: set[str] = field(default_factory=set)
-    registers: set[str] = field(default_factory=set)
-    texts: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.binds: set[str] = set()  # names that it gives a value
+        self.changes: set[str] = (
+            set()
+        )  # what it changes in place, or may change by calling a method or a function of it
+        self.imports: set[str] = set()
+        self.reads: set[str] = set()  # names that must have a value before it
+        self.later: set[str] = set()  # names that its functions need when they are called
+        self.registers: set[str] = set()  # texts under which it registers classes; configurations name them
+        self.texts: set[str] = set()
 
 
 @cache
 def names_of(code: str) -> Names:
     """Analyse a piece of code; what is returned is kept, so it must not be changed."""
     tree, found = ast.parse(code), Names()
-    _follow(tree.body, found, set())
+    _read(compile(tree, "cell", "exec"), found, found.binds)
+    found.later -= found.binds
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.texts.add(node.value)
@@ -132,53 +123,16 @@ def _root(node: ast.expr) -> set[str]:
     return {node.id} if isinstance(node, ast.Name) else set()
 
 
-def _follow(body: Iterable[ast.stmt], found: Names, bound: set[str]) -> None:
-    """Go through statements in order; a name that one of them binds is not read from before by the next."""
-    for statement in body:
-        inner = [part for name in ("body", "orelse", "handlers", "finalbody") for part in getattr(statement, name, [])]
-        if not inner or isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            _simple(statement, found, bound)
-            continue
-        for name in ("target", "iter", "test", "items", "subject"):  # the head of a compound statement
-            parts = getattr(statement, name, [])
-            for part in parts if isinstance(parts, list) else [parts]:
-                if isinstance(part, ast.withitem):
-                    _simple(ast.Expr(part.context_expr), found, bound)
-                    part = part.optional_vars
-                if part is not None:
-                    stored = isinstance(getattr(part, "ctx", None), ast.Store)
-                    value = ast.Constant(0)
-                    _simple(ast.Assign([part], value, lineno=1) if stored else ast.Expr(part), found, bound)
-        for part in inner:
-            if isinstance(part, ast.ExceptHandler) and part.type is not None:
-                _simple(ast.Expr(part.type), found, bound)
-            _follow(part.body if isinstance(part, ast.ExceptHandler) else [part], found, bound)
-
-
-def _simple(statement: ast.stmt, found: Names, bound: set[str]) -> None:
-    """Take up the names of a statement without others inside, a function or a class."""
-    table = symtable.symtable(ast.unparse(ast.fix_missing_locations(statement)), "cell", "exec")
-    now, later = _used(table, inside=False)
-    if isinstance(statement, ast.AugAssign):
-        now |= _root(statement.target)
-    new = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
-    own = new if isinstance(statement, ast.FunctionDef | ast.ClassDef) else set()
-    found.reads |= now - bound - own
-    found.later |= later - own
-    found.binds |= new
-    bound |= new
-
-
-def _used(table: symtable.SymbolTable, inside: bool) -> tuple[set[str], set[str]]:
-    """Return the notebook's names that a scope uses at once, and those that its functions use when called."""
-    now = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (s.is_global() or not inside)}
-    later: set[str] = set()
-    for child in table.get_children():
-        at_once, when_called = _used(child, inside=True)
-        runs_now = child.get_type() == "class" or child.get_name() in IMMEDIATE
-        now |= at_once if runs_now else set()
-        later |= when_called | (set() if runs_now else at_once)
-    return now, later
+def _read(code: CodeType, found: Names, bound: set[str], now: bool = True) -> None:
+    """Take up the names that bytecode loads and stores, in order; a function's are needed when it is called."""
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_NAME", "STORE_GLOBAL"):
+            bound.add(step.argval)
+        elif step.opname in ("LOAD_NAME", "LOAD_GLOBAL"):
+            (found.reads if now else found.later).update({step.argval} - bound)
+        elif isinstance(step.argval, CodeType):  # a comprehension and a class's body run where they stand
+            runs = now and (step.argval.co_name in IMMEDIATE or not step.argval.co_flags & CO_OPTIMIZED)
+            _read(step.argval, found, set(bound) if runs else set(), runs)
 
 
 def needed(pieces: Sequence[str], code: str) -> list[int]:
@@ -188,36 +142,76 @@ def needed(pieces: Sequence[str], code: str) -> list[int]:
     uses, also the last of all. A piece that registers a class counts as soon as one that is needed says its name.
     """
     known, end = [names_of(piece) for piece in (*pieces, code)], len(pieces)
-    imported = {name for one in known for name in one.imports}
-    # Imported names are no more than read: figures' and arrays' libraries are called everywhere.
-    known = [replace(one, changes=one.changes - imported) for one in known]
+    imported = {name for one in known for name in one.imports}  # called everywhere, and no more than read
     chosen: set[int] = set()
-    todo = list(_wanted(known[end], end, end))
+    todo = list(_wanted(known[end], imported, end, end))
     seen = set(todo)
     while todo:
         name, before = todo.pop()
-        for place in _providers(known, name, before):
+        for place in _providers(known, imported, name, before):
             chosen.add(place)
-            fresh = set(_wanted(known[place], place, end)) - seen
+            fresh = set(_wanted(known[place], imported, place, end)) - seen
             seen |= fresh
             todo += fresh
     return sorted(chosen)
 
 
-def _wanted(names: Names, index: int, end: int) -> Iterator[tuple[str, int]]:
+def _wanted(names: Names, imported: set[str], index: int, end: int) -> Iterator[tuple[str, int]]:
     """Yield what a piece needs, and before which place it must stand."""
-    for name in names.reads | names.changes | {f"'{text}'" for text in names.texts}:
+    for name in names.reads | (names.changes - imported) | {f"'{text}'" for text in names.texts}:
         yield name, index
     for name in names.later:
         yield name, end
         yield name, index
 
 
-def _providers(known: Sequence[Names], name: str, before: int) -> Iterator[int]:
+def _providers(known: Sequence[Names], imported: set[str], name: str, before: int) -> Iterator[int]:
     """Yield the piece that binds a name last before a place, and those that change it until there."""
     for index in reversed(range(before)):
         binds = name in known[index].binds or name in {f"'{text}'" for text in known[index].registers}
-        if binds or name in known[index].changes:
+        if binds or (name in known[index].changes and name not in imported):
             yield index
         if binds:
             return
+
+
+class Stub(NamedTuple):
+    """An exercise as a lesson shows it."""
+
+    id: str  # such as ``07.1``
+    lesson: str  # the notebook's name
+    cell: int  # the place of its cell among all cells
+    asked: str  # the markdown above it
+    code: str  # the stub
+    checked: str  # the statement that checks
+    folds: list[str]  # the summaries of what is folded below it, until the next code
+    solution: str  # the code that takes the stub's place
+
+
+def exercises_of(path: Path) -> list[Stub]:
+    """Read a lesson's exercises; a solution that is not there is empty."""
+    cells = cells_of(path)
+    found = []
+    for index, cell in enumerate(cells):
+        if cell.cell_type != "code" or "exercise" not in cell.metadata.get("tags", []):
+            continue
+        *before, last = ast.parse(cell.source).body
+        checked = ast.get_source_segment(cell.source, last)
+        code = "\n".join(cell.source.splitlines()[: last.lineno - 1])
+        below = ""
+        for other in cells[index + 1 :]:
+            if other.cell_type != "markdown":
+                break
+            below += other.source + "\n"
+        folds = FOLDED.findall(below)
+        solution = next((code for summary, text in folds if "Solution" in summary
+                         for language, code in FENCED.findall(text) if language == "python"), "")  # fmt: skip
+        id = last.value.args[0].value
+        asked = cells[index - 1].source if cells[index - 1].cell_type == "markdown" else ""
+        found.append(Stub(id, path.stem, index, asked, code, checked, [one for one, _ in folds], solution))
+    return found
+
+
+def filled(stub: Stub) -> str:
+    """Return the cell's code with the solution in the stub's place, which stops unless it is right and hears why."""
+    return f"{stub.solution}\n_checked = {stub.checked}\nassert _checked and _checked.message, repr(_checked)\n_checked"

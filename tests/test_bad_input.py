@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from bad_input import check
 from bad_input.arguments import ARGUMENTS
-from bad_input.configurations import CONFIGURATIONS, HUGE, SEEDS
+from bad_input.configurations import CONFIGURATIONS, HUGE
 from bad_input.data import DATA
 from bad_input.grids import GRIDS, PAPER, TIER
 
@@ -65,11 +63,6 @@ def write_grid(folder: Path, tier: str | bytes = TIER, paper: str | bytes = PAPE
 
 def table(rows: list, *ids: str):
     return pytest.mark.parametrize(ids, [row[1:] for row in rows], ids=[row[0] for row in rows])
-
-
-def test_the_tables_are_large_and_without_doubles():
-    ids = [row[0] for rows in (CONFIGURATIONS, SEEDS, ARGUMENTS, GRIDS, DATA) for row in rows]
-    assert len(ids) == len(set(ids)) > 120
 
 
 YAML_HOLDS = [
@@ -174,35 +167,6 @@ def test_a_result(damage, stands, words, finished, tmp_path):
     with pytest.raises(ResultError) as caught:
         load_result(tmp_path)
     check(str(caught.value), words)
-
-
-def as_a_process(*arguments: str, cwd: Path = ROOT) -> tuple[int, str]:
-    command = [sys.executable, "-m", "asyncfl_lite.cli", *arguments]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["run", "--algoritm", "fedbuff"], ("run: option: '--algoritm' is not known; did you mean '--algorithm'?",)),
-        pytest.param(
-            ["run", "--task", "mnist", "--task-settings", "folder=nowhere"],
-            ("folder: looked in nowhere for MNIST/",),
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            ["grid", "cells/smoke.yaml", "--only", "x"],
-            ("cells/smoke.yaml: only: no cell of", "matches 'x'"),
-            marks=pytest.mark.long,
-        ),
-    ],
-    ids=["argument", "data", "grid"],
-)
-def test_as_a_process(arguments, words):
-    code, told = as_a_process(*arguments)
-    assert code == 2 and told.startswith("asyncfl-lite: ") and told.count("\n") == 1
-    check(told.removesuffix("\n"), words)
 
 
 @pytest.mark.long

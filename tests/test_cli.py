@@ -68,7 +68,7 @@ def helped(capsys, *more: str) -> dict[str, str]:
     return {part.split()[0]: part.partition(" ")[2] for part in re.split(r" --(?=[a-z-]+ [A-Z_=]+ )", said)[1:]}
 
 
-def test_every_setting_is_an_option_with_its_default_and_what_it_may_be(capsys):
+def test_every_setting_is_an_option_with_its_default_beside_this_task_and_what_it_may_be(capsys):
     shown, config = helped(capsys), Config()
     for name, field in Config.model_fields.items():
         told = shown[name.replace("_", "-")]
@@ -81,18 +81,11 @@ def test_every_setting_is_an_option_with_its_default_and_what_it_may_be(capsys):
             assert f"one of {', '.join(typing.get_args(field.annotation))};" in told
     assert "at least 1 and at most 10,000,000; default: 50" in shown["clients"]
 
-
-def test_help_names_all_that_can_be_chosen(capsys):
-    shown = helped(capsys)
     for name, known in registries().items():
         assert name == "faults" or f"one of {', '.join(known)};" in shown[name], name
-
-
-def test_help_shows_the_defaults_of_the_task_and_method_beside_it(capsys):
     shown = helped(capsys, "--task", "mrpc", "--algorithm=fedecho")
-    assert (
-        "default: bert" in shown["model"] and "default: 10" in shown["clients"] and "adamw" in shown["client-optimizer"]
-    )
+    assert "default: bert" in shown["model"] and "default: 10" in shown["clients"]
+    assert "adamw" in shown["client-optimizer"]
     assert "checkpoint=google-bert/bert-base-uncased" in shown["model-settings"]
 
 
@@ -131,9 +124,8 @@ def test_streams_that_are_closed_or_full_change_no_exit_code(command, streams, c
 def test_a_list_read_from_source_code_is_what_the_registries_hold(capsys):
     for kind, (setting, *_) in KINDS.items():
         described = registries()[setting].describe()
-        assert registered()[REGISTRIES[setting]] == described and list(registered()[REGISTRIES[setting]]) == list(
-            described
-        )
+        assert registered()[REGISTRIES[setting]] == described
+        assert list(registered()[REGISTRIES[setting]]) == list(described)
         assert main(["list", kind, "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == {kind: described}
     for others in ([SimpleNamespace(dist=None)], [SimpleNamespace(dist=SimpleNamespace(name="other"))]):

@@ -69,8 +69,11 @@ PATH = re.compile(r"[\w.-]+(/[\w.-]*)+|\w+\.(py|md|ipynb|ya?ml|csv|json)")
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_files_and_modules_that_are_named_exist(path):
+def test_files_modules_and_targets_that_are_named_exist(path):
     """A word in code with a slash or a file's ending is a path in the repository, or in the package."""
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"make ([a-z-]+)", "\n".join(re.findall(r"`[^`]*`|```.*?```", path.read_text(), re.S))):
+        assert re.search(rf"^{target}:", makefile, re.M), target
     for word in (word for code in re.findall(r"`([^`]+)`", prose(path)) for word in code.split()):
         if re.fullmatch(r"asyncfl_lite(\.\w+)+", word):
             module, _, name = word.rpartition(".")
@@ -157,9 +160,12 @@ def test_what_the_pages_add_passes_the_tests_that_they_add(copy):
 # --- other code that pages show ------------------------------------------------------------------
 
 
+ELSEWHERE = ("callbacks", "strangers_hour")
+
+
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page not in ADDING and page.stem not in ("callbacks", "strangers_hour")],
+    [page for page in TEXTS if "```python" in page.read_text() and page not in ADDING and page.stem not in ELSEWHERE],
     ids=lambda page: page.stem,
 )  # what needs TensorBoard, tests/lite/test_callbacks.py runs without it
 def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
@@ -171,11 +177,15 @@ def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
     for language, code in FENCE.findall(page.read_text()):
         if language == "python":
             exec(code, names)
+    if page.name == "README.md" and names:
+        assert names["result"].config.rounds == 100 and (tmp_path / "runs/mine/result.json").exists()
+        parts = [part for part in vars(names["result"]).values() if hasattr(part, "keys")]
+        for columns in re.findall(r"result\.(?:summary|curve|updates)  # (.*)", (ROOT / "docs/running.md").read_text()):
+            assert all(any(name in part for part in parts) for name in columns.removesuffix(", ...").split(", "))
     if page.stem == "running":
         assert [round(value, 6) for value in names["method"].x.tolist()] == [1.1, 0.2]
-        assert (
-            len(names["results"]) == 3 and len(names["jobs"].updates) == names["results"][0].summary["client_updates"]
-        )
+        assert len(names["results"]) == 3
+        assert len(names["jobs"].updates) == names["results"][0].summary["client_updates"]
     if page.stem == "data":
         assert names["result"].summary["final_accuracy"] > 0.9 and names["result_of_wine"].summary["parameters"] == 139
         assert names["said"].keys() == names["mistakes"].keys()

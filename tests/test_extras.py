@@ -1,22 +1,32 @@
 """Each extra is enough for what the docs say it is for, and no run is lost for want of another; what lacks one says so.
 
-Every test runs in an environment that holds what its extra brings and nothing else (``environments.py``). Torch and its
-like are imported once for all. ``.ci/wheel`` does the same with an installed wheel.
+Every process finds neither the modules nor the metadata of what its extra does not bring, and nor do those that it
+starts. ``.ci/wheel`` does the same with an installed wheel.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.metadata import Distribution, distributions, packages_distributions
 from pathlib import Path
 
-import environments
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from asyncfl_lite import load_result
 from asyncfl_lite.runs import store
 
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+NAME = canonicalize_name(PROJECT["name"])
 RUN = ["run", "--clients", "4", "--concurrency", "2", "--buffer-size", "1", "--rounds", "1", "--out", "mine"]
 EXAMPLES = {
     "": [[*RUN, "--algorithm", "fedecho"]],
@@ -26,7 +36,6 @@ EXAMPLES = {
     "grid": [RUN],
     "notebooks": [RUN],
     "dask": [RUN],
-    "lora": [[*RUN, "--task", "modmath", "--model-settings", "lora_rank=1"]],
 }
 """Extra -> command lines that its installation must be enough for."""
 MANY = """
@@ -51,80 +60,95 @@ LACKING = [
 ]  # fmt: skip
 
 
-def there(folder, extra: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in an environment with one extra."""
-    try:
-        python = environments.make(folder / "environment", *filter(None, [extra]))
-    except LookupError as error:
-        pytest.skip(str(error))
-    env = environments.variables()
-    return subprocess.run([python, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+@cache
+def here() -> dict[str, Distribution]:
+    """Every installed package by its name; the first of two, which is the one that Python finds."""
+    found: dict[str, Distribution] = {}
+    for distribution in distributions():
+        found.setdefault(canonicalize_name(distribution.name), distribution)
+    return found
 
 
-FORKS = """
-import json, os, sys
+def required_by(name: str, extras: Iterable[str]) -> Iterator[Requirement]:
+    """Yield what a package needs on this machine, as pip would read it, with some of its extras."""
+    if name == NAME:  # an editable installation may have been made before pyproject.toml was changed
+        lines = [*PROJECT["dependencies"], *(line for one in extras for line in PROJECT["optional-dependencies"][one])]
+    elif name in here():
+        lines = here()[name].requires or []
+    else:
+        raise LookupError(f"{name} is not installed here")
+    for requirement in map(Requirement, lines):
+        asked = [{"extra": extra} for extra in ("", *extras)]
+        if requirement.marker is None or any(map(requirement.marker.evaluate, asked)):
+            yield requirement
 
-import matplotlib.pyplot, scipy.stats, sklearn.datasets, torch._dynamo  # what every extra brings, and takes longest
 
-own = [place for place in sys.path if place.endswith("site-packages")]
-for line in sys.stdin:
-    folder, site = json.loads(line)
-    sys.stdout.flush()
-    if (child := os.fork()) == 0:
-        os.chdir(folder)
-        for number, name in ((1, "stdout"), (2, "stderr")):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
-        sys.path[:] = [folder, *(site if place in own else place for place in sys.path[1:])]
-        sys.argv[:] = ["few.py"]
-        code = 1
-        try:
-            exec(compile(open("few.py").read(), "few.py", "exec"), {"__name__": "__main__"})
-            code = 0
-        except BaseException:
-            import traceback
+def brought_by(*extras: str) -> set[str]:
+    """Names of all packages that ``pip install 'asyncfl-lite[…]'`` installs.
 
-            traceback.print_exc()
-        sys.stdout.flush(), sys.stderr.flush()
-        os._exit(code)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    Raises:
+        LookupError: naming one that is not installed here.
+    """
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    left = [(NAME, extras)]
+    while left:
+        if (one := left.pop()) not in seen:
+            seen.add(one)
+            needed = required_by(*one)
+            left += [(canonicalize_name(other.name), tuple(sorted(other.extras))) for other in needed]
+    return {name for name, _ in seen} - {NAME}
+
+
+ABSENT = """
+import importlib.metadata, sys
+
+MODULES, PACKAGES, distribution = {modules!r}, {packages!r}, importlib.metadata.distribution
+
+
+class Absent:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in MODULES:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+
+def only_there(name):
+    if name.lower().replace("_", "-") in PACKAGES:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return distribution(name)
+
+
+sys.meta_path.insert(0, Absent)
+importlib.metadata.distribution = only_there
 """
-"""Runs ``few.py`` of a folder in a fork of itself, which finds the packages of another environment in place of its own."""
+"""A sitecustomize.py, which Python runs before anything else."""
 
 
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory):
-    """A process in the environment without extras, which all environments have in common, to be forked."""
-    folder = tmp_path_factory.mktemp("plain")
-    python = environments.make(folder / "environment")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": folder}
-    with subprocess.Popen([python, "-c", FORKS], env=environments.variables(), **pipes) as process:
-        yield process
-        process.stdin.close()
-
-
-def forked(forks: subprocess.Popen, folder: Path, extra: str) -> subprocess.CompletedProcess[str]:
-    """Run a folder's ``few.py`` in an environment with one extra."""
+def there(folder: Path, extra: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with what one extra brings."""
     try:
-        python = environments.make(folder / "environment", *filter(None, [extra]))
+        absent = here().keys() - brought_by(*filter(None, [extra])) - {NAME}
     except LookupError as error:
         pytest.skip(str(error))
-    (site,) = python.parent.parent.glob("lib/python*/site-packages")
-    print(json.dumps([str(folder), str(site)]), file=forks.stdin, flush=True)
-    code = int(forks.stdout.readline())
-    return subprocess.CompletedProcess([], code, *((folder / name).read_text() for name in ("stdout", "stderr")))
+    names = packages_distributions().items()
+    modules = {module for module, of in names if {canonicalize_name(one) for one in of} <= absent}
+    (folder / "site").mkdir(exist_ok=True)
+    (folder / "site/sitecustomize.py").write_text(ABSENT.format(modules=modules, packages=absent))
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT)])}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize(
     "extra", [pytest.param(extra, marks=[pytest.mark.long] * (extra not in ("", "grid", "dask"))) for extra in EXAMPLES]
 )
-def test_an_extra_is_enough_for_its_example_and_every_run_is_kept(extra, forks, tmp_path):
+def test_an_extra_is_enough_for_its_example_and_every_run_is_kept(extra, tmp_path):
     lines = EXAMPLES[extra] + (LACKING if not extra else [])
     (tmp_path / "few.py").write_text(MANY.format(lines=lines, more=MORE.get(extra, "")))
-    done = forked(forks, tmp_path, extra)
+    done = there(tmp_path, extra, "few.py")
     codes = [line for line in done.stdout.splitlines() if line in ("0", "1", "2")]
     kept = EXAMPLES[extra]
     assert codes[: len(kept)] == ["0"] * len(kept), done.stdout + done.stderr
-    brought = environments.brought_by(*filter(None, [extra]))
+    brought = brought_by(*filter(None, [extra]))
     for folder in ("first", "second", *(line[line.index("--out") + 1] for line in kept)):
         versions = load_result(tmp_path / folder).versions
         assert set(versions) - {"asyncfl_lite", "python", "instructions", "torch"} == brought & set(store.LIBRARIES)
@@ -138,11 +162,11 @@ def test_an_extra_is_enough_for_its_example_and_every_run_is_kept(extra, forks, 
         assert done.returncode == 0, done.stderr
 
 
-def test_the_environments_hold_no_more_than_what_an_extra_brings():
-    plain, images = environments.brought_by(), environments.brought_by("images")
+def test_an_extra_brings_no_more_than_it_must():
+    plain, images = brought_by(), brought_by("images")
     assert {"torch", "mlxtend", "filelock"} <= plain and "torchvision" not in plain
     assert images - plain == {"torchvision"}
-    assert environments.brought_by("text") <= environments.brought_by("grid") <= environments.brought_by("notebooks")
+    assert brought_by("text") <= brought_by("grid") <= brought_by("notebooks")
 
 
 @pytest.mark.long

@@ -51,21 +51,19 @@ def test_workflows_run_all_that_ci_runs():
     assert len(ran) == len(set(ran)), "a command runs in one workflow"
 
 
-def test_only_the_upload_of_a_release_gets_a_token_and_it_takes_what_was_tried():
-    assert RELEASE[True] == {"push": {"tags": ["v*"]}} and RELEASE["permissions"] == {"contents": "read"}
-    assert {name: job.get("permissions") for name, job in RELEASE["jobs"].items()} == {
-        "build": None, "publish": {"id-token": "write"},
-    }  # fmt: skip
-    assert ".ci/wheel dist" in [step.get("run") for step in RELEASE["jobs"]["build"]["steps"]]
-    assert RELEASE["jobs"]["publish"]["needs"] == "build"
-
-
-def test_only_the_publication_of_the_site_gets_a_token_and_it_takes_what_was_built():
-    assert PAGES[True] == {"push": {"branches": ["main"]}} and PAGES["permissions"] == {"contents": "read"}
-    jobs = PAGES["jobs"]
-    assert [job.get("permissions") for job in jobs.values()] == [None, {"pages": "write", "id-token": "write"}]
-    assert "make site" in [step.get("run") for step in jobs["build"]["steps"]] and jobs["publish"]["needs"] == "build"
-    assert [given["persist-credentials"] for given in of(jobs["build"], "actions/checkout")] == [False]
+@pytest.mark.parametrize(
+    ("workflow", "when", "made", "rights"),
+    [
+        (RELEASE, {"tags": ["v*"]}, ".ci/wheel dist", {"id-token": "write"}),
+        (PAGES, {"branches": ["main"]}, "make site", {"pages": "write", "id-token": "write"}),
+    ],
+)
+def test_only_what_publishes_gets_a_token_and_it_takes_what_was_made(workflow, when, made, rights):
+    assert workflow[True] == {"push": when} and workflow["permissions"] == {"contents": "read"}
+    jobs = workflow["jobs"]
+    assert {name: job.get("permissions") for name, job in jobs.items()} == {"build": None, "publish": rights}
+    assert made in [step.get("run") for step in jobs["build"]["steps"]] and jobs["publish"]["needs"] == "build"
+    assert all(given["persist-credentials"] is False for given in of(jobs["build"], "actions/checkout"))
 
 
 def of(job: dict, action: str) -> list[dict]:

@@ -99,9 +99,8 @@ def test_options_are_split_as_in_a_shell_that_runs_nothing(made, target, variabl
     refused = subprocess.run(
         [sys.executable, ROOT / ".ci/with", "X", "true"], env={"X": "it's"}, capture_output=True, text=True
     )
-    assert (
-        refused.returncode == 1 and refused.stderr == "X: cannot be split into options (No closing quotation): it's\n"
-    )
+    assert refused.returncode == 1
+    assert refused.stderr == "X: cannot be split into options (No closing quotation): it's\n"
 
 
 def test_every_variable_that_a_user_may_set_is_passed_so():

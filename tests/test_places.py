@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from asyncfl_reproduction import home
-from asyncfl_reproduction.places import tier_file
+from asyncfl_reproduction.home import tier_file
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")

@@ -19,7 +19,7 @@ import pytest
 import slow_tests
 import yaml
 
-from asyncfl_reproduction.places import tiers
+from asyncfl_reproduction.home import tiers
 from conftest import tracked
 
 ROOT = Path(__file__).parent.parent

@@ -20,26 +20,17 @@ ROOMS = {"base", "simulator", "models", "tasks", "clients", "algorithms", "runs"
 ABOVE = re.compile(r"^(cells|printed|results|notebooks|asyncfl_reproduction|asyncfl_course)(/|$)")
 
 
-def lint_imports(folder: Path) -> subprocess.CompletedProcess:
-    """Hold the package in a folder to the contract."""
-    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-    return subprocess.run(
-        [sys.executable, "-c", command, "--no-cache"],
-        cwd=folder,
-        env={"PYTHONPATH": str(folder), "PATH": "", "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
 def test_the_rooms_are_those_that_are_named():
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == ROOMS
     assert {path.stem for path in PACKAGE.glob("*.py")} == LOOSE
 
 
 def test_imports_go_downwards():
-    outcome = lint_imports(ROOT)
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    env = {"PYTHONPATH": str(ROOT), "PATH": "", "COLUMNS": "200"}
+    outcome = subprocess.run(
+        [sys.executable, "-c", command, "--no-cache"], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60
+    )
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from conftest import tracked
 
@@ -25,7 +24,6 @@ ALLOWED = {
     ("asyncfl_lite/tasks/task.py", "pickle.loads"): "of a part of what pickle itself is loading",
     ("asyncfl_lite/base/files.py", "yaml.load"): "with a subclass of yaml.SafeLoader",
     ("asyncfl_lite/runs/config.py", "yaml.load"): "with yaml.CSafeLoader or yaml.SafeLoader",
-    ("asyncfl_lite/tasks/text/files.py", "pickle.Unpickler"): "which lets in only the classes of texts and numbers",
 }
 BY_NAME = {"eval", "exec", "compile", "__import__"}
 BY_ATTRIBUTE = {
@@ -71,21 +69,13 @@ def test_nothing_runs_what_it_reads_but_what_is_listed():
     assert found == set(ALLOWED), "each needs a reason in ALLOWED, or another way"
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["pickle.load(f)", "torch.load(p)", "torch.load(p, weights_only=False)", "np.load(p, allow_pickle=True)",
-     "yaml.load(t, yaml.Loader)", "eval(x)", "exec(x)", "os.system(x)", "pd.read_pickle(p)", "joblib.load(p)",
-     "from pickle import loads", "class U(pickle.Unpickler): pass", "subprocess.run(x, shell=True)",
-     "torch.hub.load(a, b)", "AutoModel.from_pretrained(x, trust_remote_code=True)"],
-)  # fmt: skip
-def test_the_search_finds(code):
-    assert dangers(code)
-
-
 def test_the_lab_binds_to_loopback_and_keeps_its_token():
-    recipe = subprocess.run(["make", "-n", "lab"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    """Root is let in only where one is root."""
+    told = ["make", "-o", ".venv/.ready", "-n", "lab"]
+    recipe = subprocess.run(told, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     (command,) = [line for line in recipe.splitlines() if "jupyter lab" in line]
-    assert "--ip=127.0.0.1" in command.split()
+    assert "--ip=127.0.0.1" in command.split() and '--ServerApp.root_dir="$PWD"' in command
+    assert ("--allow-root" in recipe) == (os.getuid() == 0)
     assert not [word for word in command.split() if "token" in word.lower() or "password" in word.lower()]
     assert not [word for word in command.split() if "allow" in word.lower() or "disable" in word.lower()]
 

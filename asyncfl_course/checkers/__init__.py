@@ -1,1 +1,1 @@
-"""Checkers for the exercises, one module per lesson."""
+"""The exercises, with one module for each part of the course."""

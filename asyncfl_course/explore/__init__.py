@@ -4,15 +4,17 @@ Each explorer is two functions. The first takes plain values and returns a matpl
 shows everywhere; the second puts ipywidgets around it, which need a running kernel.
 """
 
+# ruff: noqa: F401 - others import these names from here
+
 from asyncfl_lite.base.errors import needs
 
 with needs("notebooks", "explorers"):
-    from asyncfl_course.explore.controls import under_controls
+    from asyncfl_course.explore.controls import Explorer
 from asyncfl_course.explore.diagrams import Diagram, course_map, method_diagram
 from asyncfl_course.explore.distillation import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_course.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_course.explore.partitions import explore_partitions, partition_figure
-from asyncfl_course.explore.schedules import DEFAULT_LINES, explore_schedules, schedule_figure, staleness_weight
+from asyncfl_course.explore.schedules import explore_schedules, schedule_figure, staleness_weight
 from asyncfl_course.explore.server_step import explore_server_step, server_step_figure, step_summary, swing
 from asyncfl_course.explore.staleness import (
     READY_LAWS,
@@ -24,38 +26,3 @@ from asyncfl_course.explore.staleness import (
     staleness_figure,
 )
 from asyncfl_course.explore.time_machine import Moment, explore_run, moment, moment_figure
-
-__all__ = [
-    "DEFAULT_LINES",
-    "READY_LAWS",
-    "Diagram",
-    "Moment",
-    "Snapshot",
-    "distillation_figure",
-    "distillation_terms",
-    "explore_distillation",
-    "explore_gallery",
-    "explore_partitions",
-    "explore_run",
-    "explore_schedules",
-    "explore_server_step",
-    "explore_staleness",
-    "gallery_figure",
-    "jobs_that_age",
-    "course_map",
-    "method_diagram",
-    "moment",
-    "moment_figure",
-    "partition_figure",
-    "predicted_staleness",
-    "report_rates",
-    "run_clock",
-    "schedule_figure",
-    "server_step_figure",
-    "staleness_figure",
-    "staleness_weight",
-    "step_summary",
-    "swing",
-    "under_controls",
-    "watch_generator",
-]

@@ -22,8 +22,6 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 DPI = 90
 """Resolution of pictures with controls."""
-Places = dict[tuple[int, ...], list[Bbox]]
-"""Number of line breaks in each title -> the positions of a figure's axes."""
 COLUMN = "270px"
 """Width of the column of controls."""
 SHORTEST_INTERVAL = 700
@@ -31,12 +29,7 @@ SHORTEST_INTERVAL = 700
 
 
 class Picture(NamedTuple):
-    """A figure as shown in a notebook.
-
-    Attributes:
-        png: the image, in base64.
-        words: its text alternative.
-    """
+    """A figure as shown in a notebook: an image in base64, and its text alternative."""
 
     png: str
     words: str
@@ -47,26 +40,18 @@ class Picture(NamedTuple):
         return f'<img src="data:image/png;base64,{self.png}" alt="{html.escape(self.words)}" style="{look}">'
 
 
-def described(figure: Figure) -> str:
-    """Return the titles of a figure and its axes, line by line, as the text alternative of its picture."""
-    return "\n".join(filter(None, _titles(figure)))
-
-
-def _titles(figure: Figure) -> list[str]:
-    sides = ("left", "center", "right")
-    return [figure.get_suptitle(), *(axes.get_title(side) for axes in figure.axes for side in sides)]
-
-
-def pictured(figure: Figure, places: Places | None = None) -> Picture:
-    """Render a figure once, and return it as an image with a text alternative.
+def pictured(figure: Figure, places: dict[tuple[int, ...], list[Bbox]] | None = None) -> Picture:
+    """Render a figure once, and return it as an image with a text alternative: its titles, line by line.
 
     Args:
         figure: what is drawn.
-        places: positions of the axes, by a figure's look, so that figures of the same look are laid out only once. This
-            saves half of the time, and an animation does not jump. Positions for new looks are added.
+        places: positions of the axes, by the numbers of line breaks in the titles, so that figures of the same look are
+            laid out only once. This saves half of the time, and an animation does not jump. New looks are added.
     """
     figure.set_dpi(DPI)
-    look = tuple(line.count("\n") for line in _titles(figure))
+    sides = ("left", "center", "right")
+    titles = [figure.get_suptitle(), *(axes.get_title(side) for axes in figure.axes for side in sides)]
+    look = tuple(line.count("\n") for line in titles)
     if places is not None and look in places:
         figure.set_layout_engine("none")
         for axes, place in zip(figure.axes, places[look], strict=True):
@@ -77,14 +62,15 @@ def pictured(figure: Figure, places: Places | None = None) -> Picture:
         places[look] = [axes.get_position(original=True) for axes in figure.axes]
     image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     image.save(buffer := io.BytesIO(), format="png", compress_level=3)
-    return Picture(base64.b64encode(buffer.getvalue()).decode(), described(figure))
+    return Picture(base64.b64encode(buffer.getvalue()).decode(), "\n".join(filter(None, titles)))
 
 
 class Explorer(widgets.GridBox):
     """Controls in a column, with the picture that they produce to the right.
 
     Its children are the controls, a message, and the picture. Besides the controls, a notebook stores the picture as an
-    image with a text alternative. A saved or exported notebook, which has no kernel, shows that image.
+    image with a text alternative. A saved or exported notebook, which has no kernel, shows that image. Settings that
+    cannot be drawn show the package's error in place of the picture.
 
     Args:
         controls: widgets, top to bottom; whenever the value of one changes, the picture is drawn anew.
@@ -129,18 +115,6 @@ class Explorer(widgets.GridBox):
         return data, {"image/png": {"alt": words}}
 
 
-def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure | Picture]) -> Explorer:
-    """Return controls beside the figure from ``draw``, which is drawn again whenever a control changes.
-
-    Settings that cannot be drawn show the package's error in place of the figure.
-
-    Args:
-        controls: widgets with a ``value``, which ``draw`` reads.
-        draw: what makes the figure.
-    """
-    return Explorer(controls, draw)
-
-
 def played(description: str, places: Sequence[int], start: int, draw: Callable[[int], Figure]) -> Explorer:
     """Return a slider and a play button that show the figure from ``draw`` at each position.
 
@@ -159,12 +133,12 @@ def played(description: str, places: Sequence[int], start: int, draw: Callable[[
     play = widgets.Play(value=start, min=0, max=len(places) - 1, interval=SHORTEST_INTERVAL)
     widgets.jslink((play, "value"), (step, "index"))
 
-    places: Places = {}
+    positions: dict[tuple[int, ...], list[Bbox]] = {}
 
     @lru_cache(maxsize=200)
     def shown(index: int) -> Picture:
         begun = time.perf_counter()
-        picture = pictured(draw(index), places)
+        picture = pictured(draw(index), positions)
         play.interval = max(SHORTEST_INTERVAL, 100 * math.ceil(12 * (time.perf_counter() - begun)))
         return picture
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from types import MappingProxyType
 from typing import NamedTuple
 
-import yaml
 from IPython.display import Markdown
+
+from asyncfl_lite.base.files import settings_in
 
 
 class Lesson(NamedTuple):
-    """One lesson of the course.
-
-    Attributes:
-        name: its notebook's name, without ``.ipynb``.
-        title: a few words.
-        says: what it is about, for the table of contents.
-        reading: minutes to read and run it.
-        exercises: minutes for its exercises.
-    """
+    """A lesson: its notebook's name, a title, what it is about, and minutes to read it and for its exercises."""
 
     name: str
     title: str
@@ -35,13 +28,7 @@ class Lesson(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of the course, with lessons that belong together.
-
-    Attributes:
-        title: one word or two.
-        lessons: in order.
-        in_a_row: whether each lesson needs the one before it.
-    """
+    """A part of the course: lessons that belong together, and whether each one needs the one before it."""
 
     title: str
     lessons: tuple[Lesson, ...]
@@ -80,7 +67,7 @@ class Path(NamedTuple):
         return reading + self.with_exercises * sum(one.exercises for one in self.lessons)
 
 
-_SAID = yaml.safe_load(resources.files("asyncfl_course.explore").joinpath("course.yaml").read_text(encoding="utf-8"))
+_SAID = settings_in(pathlib.Path(__file__).with_name("course.yaml"))
 COURSE = tuple(
     Part(one["title"], tuple(Lesson(*lesson) for lesson in one["lessons"]), one["in_a_row"]) for one in _SAID["parts"]
 )
@@ -106,10 +93,10 @@ def letters(lesson: Lesson) -> str:
     return " ".join(path.letter for path in PATHS if lesson.number in path.numbers)
 
 
-def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
+def course_contents() -> Markdown:
     """Return the table of contents as Markdown, with each lesson's link, minutes and paths."""
     rows = ["| | lesson | about | to read | exercises | path |", "|---|---|---|--:|--:|---|"]
-    for part in parts:
+    for part in COURSE:
         for index, one in enumerate(part.lessons):
             head = "" if index else f"**{part.title}**"
             link = f"[{one.number} · {one.title}]({one.name}.ipynb)"
@@ -117,10 +104,10 @@ def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
     return Markdown("\n".join(rows))
 
 
-def course_paths(paths: Sequence[Path] = PATHS) -> Markdown:
+def course_paths() -> Markdown:
     """Return the paths through the course as Markdown, with their lessons and durations."""
     rows = []
-    for path in paths:
+    for path in PATHS:
         links = ", ".join(f"[{one.number}]({one.name}.ipynb){_part(path, one)}" for one in path.lessons)
         done = "with the exercises" if path.with_exercises else "of reading"
         rows.append(f"- **{path.letter}, {path.title}** ({hours(path.minutes)} {done}): {links}; {path.says}.")

@@ -38,17 +38,11 @@ class Diagram(NamedTuple):
 
 
 def method_diagram(name: str) -> Diagram:
-    """Return the diagram of a method, which shows its messages, the server's memory, and the differences from FedBuff.
-
-    Args:
-        name: one of :data:`METHODS`.
+    """Return a method's diagram: its messages, the server's memory, and the differences from FedBuff.
 
     Raises:
-        ConfigError: for another name.
+        ConfigError: if the name is not one of :data:`METHODS`.
 
-    Example:
-
-    >>> from asyncfl_course.explore import method_diagram
     >>> method_diagram("fedbuff").alt[:75]
     'FedBuff: Every M updates make a version, no matter which clients sent them.'
     """

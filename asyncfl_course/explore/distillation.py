@@ -7,8 +7,8 @@ weight, which is the version (FedADT Eq. 8) or the teacher's entropy (FedEcho Eq
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import ipywidgets as widgets
 import matplotlib.pyplot as plt
@@ -18,16 +18,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from asyncfl_course.explore.controls import Explorer, under_controls
+from asyncfl_course.explore.controls import Explorer
 from asyncfl_lite.algorithms import make_algorithm
-from asyncfl_lite.algorithms.losses import (
-    cross_entropy,
-    entropy,
-    kl_divergence,
-    uncertainty_aware_loss,
-    uncertainty_weight,
-)
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.algorithms.losses import cross_entropy, entropy, kl_divergence, uncertainty_weight
+from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
 
 RULES = {
@@ -44,6 +38,7 @@ class Terms(NamedTuple):
     Attributes:
         teacher, student: ``(C,)`` probabilities that the divergence compares, both at its temperature.
         plain: ``(C,)`` the student's probabilities at temperature 1, which the cross entropy sees.
+        temperature: of the divergence.
         label: the class of the cross entropy.
         entropy: the entropy of ``teacher``.
         weight: weight of the divergence in the loss; the cross entropy has the rest.
@@ -56,6 +51,7 @@ class Terms(NamedTuple):
     teacher: Tensor
     student: Tensor
     plain: Tensor
+    temperature: float
     label: int
     entropy: float
     weight: float
@@ -78,7 +74,7 @@ def distillation_terms(
     direction: Literal["forward", "reverse"] = "forward",
     times_t2: bool = False,
 ) -> Terms:
-    """Return the terms of one input's mixed loss, computed as in :mod:`asyncfl_lite.algorithms.losses`.
+    """Return the terms of one input's mixed loss, computed with :mod:`asyncfl_lite.algorithms.losses`.
 
     Args:
         teacher, student: C logits each.
@@ -92,68 +88,29 @@ def distillation_terms(
         times_t2: multiply the KL term by T², as is usual elsewhere.
 
     Raises:
-        ConfigError: if the logits do not match, or a setting is out of its range.
+        ConfigError: if there is no such rule.
     """
-    _check(teacher, student, label, rule, weight, version, temperature, direction)
+    if rule not in RULES:
+        raise ConfigError(unknown_name("rule", rule, RULES))
     given = torch.tensor([list(teacher)], dtype=torch.float64)
     free = torch.tensor([list(student)], dtype=torch.float64, requires_grad=True)
-    if rule == "fedecho":
-        temperature, label = 1.0, int(given.argmax())
-    softened = (given / temperature).softmax(-1)
-    mixed = _loss(rule, free, given, label, temperature, direction, times_t2)
-    weight = _weight(rule, softened, weight, version)
-    kl, ce, loss = mixed(1.0), mixed(0.0), mixed(weight)
-    (pull,), (push,) = torch.autograd.grad(weight * kl, free), torch.autograd.grad((1.0 - weight) * ce, free)
-    seen = free.detach()
-    return Terms(
-        softened[0], (seen / temperature).softmax(-1)[0], seen.softmax(-1)[0], label, float(entropy(softened)), weight,
-        kl.item(), ce.item(), loss.item(), pull[0], push[0],
-    )  # fmt: skip
-
-
-def _check(
-    teacher: Sequence[float], student: Sequence[float], label: int, rule: str, weight: float, version: int,
-    temperature: float, direction: str,
-) -> None:  # fmt: skip
-    if rule not in RULES:
-        raise ConfigError(f"rule: must be one of {', '.join(RULES)}, got {rule!r}")
-    if direction not in ("forward", "reverse"):
-        raise ConfigError(f"direction: must be forward or reverse, got {direction!r}")
-    if len(teacher) != len(student) or len(teacher) < 2:
-        raise ConfigError(f"student: must have as many logits as the teacher, 2 or more, got {len(student)}")
-    if not 0 <= label < len(teacher):
-        raise ConfigError(f"label: must be a class from 0 to {len(teacher) - 1}, got {label}")
-    if not 0 <= weight <= 1:
-        raise ConfigError(f"weight: must be from 0 to 1, got {weight}")
-    if version < 0:
-        raise ConfigError(f"version: must be 0 or more, got {version}")
-    if temperature <= 0:
-        raise ConfigError(f"temperature: must be above 0, got {temperature}")
-
-
-def _loss(
-    rule: str, free: Tensor, given: Tensor, label: int, temperature: float, direction: str, times_t2: bool
-) -> Callable[[float], Tensor]:
-    """Return a function that maps the mixing weight to the loss."""
-    if rule == "fedecho":
-        return lambda weight: uncertainty_aware_loss(free, given.softmax(-1), weight)
-    target, guess = (given, free) if direction == "forward" else (free, given)
-
-    def mixed(weight: float) -> Tensor:
-        kl = kl_divergence((target / temperature).softmax(-1), guess / temperature)
-        kl = kl * temperature**2 if times_t2 else kl
-        return (weight * kl + (1.0 - weight) * cross_entropy(free, torch.tensor([label]))).mean()
-
-    return mixed
-
-
-def _weight(rule: str, softened: Tensor, weight: float, version: int) -> float:
     if rule == "fedadt":
-        return make_algorithm("fedadt").kl_weight(version)
+        weight = make_algorithm("fedadt").kl_weight(version)
     if rule == "fedecho":
+        temperature, label, direction, times_t2 = 1.0, int(given.argmax()), "forward", False
         chosen = make_algorithm("fedecho").settings
-        return float(uncertainty_weight(softened, chosen.alpha_min, chosen.alpha_max))
-    return weight
+        weight = float(uncertainty_weight(given.softmax(-1), chosen.alpha_min, chosen.alpha_max))
+    target, guess = (given, free) if direction == "forward" else (free, given)
+    kl = kl_divergence((target / temperature).softmax(-1), guess / temperature).mean()
+    kl = kl * temperature**2 if times_t2 else kl
+    ce = cross_entropy(free, torch.tensor([label])).mean()
+    (pull,), (push,) = torch.autograd.grad(weight * kl, free), torch.autograd.grad((1.0 - weight) * ce, free)
+    softened, seen = (given / temperature).softmax(-1), free.detach()
+    return Terms(
+        softened[0], (seen / temperature).softmax(-1)[0], seen.softmax(-1)[0], temperature, label,
+        float(entropy(softened)), weight, kl.item(), ce.item(), (weight * kl + (1.0 - weight) * ce).item(),
+        pull[0], push[0],
+    )  # fmt: skip
 
 
 def distillation_figure(
@@ -162,55 +119,39 @@ def distillation_figure(
     label: int = 0,
     *,
     rule: Literal["fixed", "fedadt", "fedecho"] = "fixed",
-    weight: float = 0.3,
     version: int = 250,
-    temperature: float = 3.0,
-    direction: Literal["forward", "reverse"] = "forward",
-    times_t2: bool = False,
+    **options: Any,
 ) -> Figure:
     """Draw the inputs of a mixed loss, its value at every mixing weight, and its gradient.
 
     The default is a loss of 1.1226: FedADT's Eq. 7 at version 250, where its Eq. 8 gives the weight 0.3.
 
     Args:
-        teacher, student, label, rule, weight, version, temperature, direction, times_t2: as in
-            :func:`distillation_terms`.
-
-    Returns:
-        The figure; its axes show the probabilities, the loss over the mixing weight, and the gradient in the student's
-        logits with its two parts. The title gives the numbers.
-
-    Raises:
-        ConfigError: if the logits do not match, or a setting is out of its range.
+        teacher, student, label, rule, version, options: as in :func:`distillation_terms`.
     """
-    terms = distillation_terms(
-        teacher, student, label, rule=rule, weight=weight, version=version, temperature=temperature,
-        direction=direction, times_t2=times_t2,
-    )  # fmt: skip
+    terms = distillation_terms(teacher, student, label, rule=rule, version=version, **options)
     use_style()
     figure, grid = plt.subplot_mosaic(
         [["left", "middle"], ["right", "right"]], figsize=(8.4, 6.0), height_ratios=(4, 3), layout="constrained"
     )
-    left, middle, right = grid["left"], grid["middle"], grid["right"]
-    temperature = 1.0 if rule == "fedecho" else temperature
     shade = colour("fedecho" if rule == "fedecho" else "fedadt")
-    heading = {"fixed": "", "fedadt": f" (version {version:,})", "fedecho": ""}[rule]
-    heading += f"; T = {temperature:g}" + (", KL times T²" * times_t2 + ", KL reversed" * (direction == "reverse")) * (
-        rule != "fedecho"
-    )
+    heading = f"{RULES[rule]} (version {version:,})" if rule == "fedadt" else RULES[rule]
+    heading += f"; T = {terms.temperature:g}"
+    if rule != "fedecho":
+        heading += ", KL times T²" * options.get("times_t2", False)
+        heading += ", KL reversed" * (options.get("direction") == "reverse")
     numbers = f"H = {terms.entropy:.4f} of at most {np.log(len(terms.teacher)):.4f} nats, α = {terms.weight:.4f}, "
     numbers += f"KL = {terms.kl:.4f}, CE = {terms.ce:.4f}, loss = {terms.loss:.4f}"
-    figure.suptitle(f"{RULES[rule]}{heading}\n{numbers}", x=0.01, ha="left", fontsize=11)
-    _draw_probabilities(terms, temperature, shade, "first choice" if rule == "fedecho" else "label", left)
-    _draw_loss(terms, shade, middle)
-    _draw_gradient(terms, shade, right)
+    figure.suptitle(f"{heading}\n{numbers}", x=0.01, ha="left", fontsize=11)
+    _draw_probabilities(terms, shade, "first choice" if rule == "fedecho" else "label", grid["left"])
+    _draw_loss(terms, shade, grid["middle"])
+    _draw_gradient(terms, shade, grid["right"])
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
 
 
-def _draw_probabilities(terms: Terms, temperature: float, shade: str, mark: str, axes: Axes) -> None:
-    """Draw bars of the teacher's and the student's probabilities, with ``mark`` below the label's bars."""
-    at = "" if temperature == 1 else f", T = {temperature:g}"
+def _draw_probabilities(terms: Terms, shade: str, mark: str, axes: Axes) -> None:
+    at = "" if terms.temperature == 1 else f", T = {terms.temperature:g}"
     bars = [(f"teacher{at}", terms.teacher, shade), (f"student{at}", terms.student, NEUTRAL)]
     if at:
         bars.append(("student, T = 1", terms.plain, "#c7cbd1"))
@@ -222,7 +163,6 @@ def _draw_probabilities(terms: Terms, temperature: float, shade: str, mark: str,
 
 
 def _draw_loss(terms: Terms, shade: str, axes: Axes) -> None:
-    """Draw the loss against the mixing weight, as a line from the cross entropy to the divergence."""
     axes.plot([0, 1], [terms.ce, terms.kl], color="#c7cbd1", zorder=1)
     axes.scatter([0, 1, terms.weight], [terms.ce, terms.kl, terms.loss], c=[ACCENT, shade, "black"], s=[40, 40, 80])
     places = (("CE", 0, terms.ce, "right"), ("KL", 1, terms.kl, "left"), ("loss", terms.weight, terms.loss, "center"))
@@ -234,7 +174,6 @@ def _draw_loss(terms: Terms, shade: str, axes: Axes) -> None:
 
 
 def _draw_gradient(terms: Terms, shade: str, axes: Axes) -> None:
-    """Draw the loss's gradient, and the two parts that add up to it."""
     parts = [("α KL", terms.pull, shade), ("(1 - α) CE", terms.push, ACCENT), ("sum", terms.pull + terms.push, "black")]
     _bars(axes, [(f"{name}, norm {float(values.norm()):.3f}", values, bar) for name, values, bar in parts])
     axes.axhline(0, color="black", linewidth=0.8)
@@ -287,7 +226,7 @@ def explore_distillation() -> Explorer:
 
     classes.observe(offer_labels, names="value")
     settings = [rule, classes, label, weight, version, temperature, times_t2, reverse]
-    return under_controls([*settings, *teacher, *student], draw)
+    return Explorer([*settings, *teacher, *student], draw)
 
 
 def _logit(name: str, value: float) -> widgets.FloatSlider:

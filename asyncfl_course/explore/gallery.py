@@ -68,8 +68,6 @@ def watch_generator(run: Run, every: int = 10) -> list[Snapshot]:
         raise ConfigError(f"algorithm: only fedrevive makes up samples, got {run.config.algorithm!r}")
     if server.spec.vocabulary is not None or len(server.spec.shape) != 3:
         raise ConfigError(f"task: only made-up images can be shown, got inputs of shape {server.spec.shape}")
-    if every < 1:
-        raise ConfigError(f"every: must be at least 1, got {every}")
     kept: list[Snapshot] = []
 
     def look(simulation: Simulation, arrival: Arrival) -> None:
@@ -82,7 +80,6 @@ def watch_generator(run: Run, every: int = 10) -> list[Snapshot]:
 
 
 def _snapshot(run: Run, version: int) -> Snapshot:
-    """Return a snapshot of a run's newest synthetic batch."""
     server, model = run.algorithm, run.model
     size = server.synth_batch_size
     images, labels = server.pool.inputs[-size:].clone(), server.pool.labels[-size:].clone()
@@ -101,9 +98,6 @@ def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -
         snapshots: the list from :func:`watch_generator`, after the run.
         version: the server's version.
         rows: largest number of images per class.
-
-    Returns:
-        The figure; its axes show the images and the shares over versions.
 
     Raises:
         ConfigError: if there is no snapshot up to that version.
@@ -144,7 +138,6 @@ def _draw_images(now: Snapshot, rows: int, span: tuple[float, float], axes: Axes
 
 
 def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> None:
-    """Draw the share of images classified as requested, and the global model's test accuracy, by version."""
     versions = [snapshot.version for snapshot in snapshots]
     own = colour("fedrevive")
     axes.plot(versions, [one.share("teachers") for one in snapshots], color=NEUTRAL, label="teachers name as asked")
@@ -160,11 +153,6 @@ def explore_gallery(snapshots: Sequence[Snapshot]) -> Explorer:
 
     Args:
         snapshots: the list from :func:`watch_generator`, after the run; it holds at least one snapshot.
-
-    Raises:
-        ConfigError: if there is no snapshot.
     """
-    if not snapshots:
-        raise ConfigError("snapshots: must hold at least one, got none")
     versions = [one.version for one in snapshots]
     return played("version", versions, len(versions) - 1, lambda place: gallery_figure(snapshots, versions[place]))

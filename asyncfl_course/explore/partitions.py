@@ -11,7 +11,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from asyncfl_course.explore.controls import Explorer, under_controls
+from asyncfl_course.explore.controls import Explorer
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.plots import NEUTRAL, use_style
 from asyncfl_lite.tasks import Task
@@ -37,9 +37,6 @@ def partition_figure(
         seed: the run's seed.
         settings: the law's own settings, such as ``alpha`` or ``bias``.
 
-    Returns:
-        The figure; its axes show the clients' sizes as bars, the label map (class × client), and its colour bar.
-
     Raises:
         ConfigError: if there is no such law or setting, or the samples cannot be split in this way.
     """
@@ -52,7 +49,6 @@ def partition_figure(
 
 
 def _label_map(counts: np.ndarray, title: str) -> Figure:
-    """Draw ``(N, C)`` counts as a map below bars of the clients' sizes."""
     use_style()
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(8.5, 4.8), height_ratios=(1, 3), sharex=True, layout="constrained"
@@ -81,9 +77,6 @@ def explore_partitions(task: Task) -> Explorer:
     """Return :func:`partition_figure` with controls for law, α or bias, clients and seed.
 
     A control that the chosen law does not use is greyed out. Partitions by owner are offered where the task has owners.
-
-    Args:
-        task: the task whose training samples are dealt out.
     """
     laws = [name for name in PARTITIONS if task.owners is not None or not PARTITIONS.get(name).needs_owners]
     law = widgets.Dropdown(options=laws, value="dirichlet_class", description="law")
@@ -100,4 +93,4 @@ def explore_partitions(task: Task) -> Explorer:
             settings["bias"] = round(bias.value, 2)  # a slider adds its steps up: 0.15000000000000002
         return partition_figure(task, law.value, clients=clients.value, seed=seed.value, **settings)
 
-    return under_controls([law, alpha, bias, clients, seed], draw)
+    return Explorer([law, alpha, bias, clients, seed], draw)

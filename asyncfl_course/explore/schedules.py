@@ -18,7 +18,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from asyncfl_course.explore.controls import Explorer, under_controls
+from asyncfl_course.explore.controls import Explorer
 from asyncfl_course.explore.staleness import READY_LAWS, run_clock
 from asyncfl_lite.algorithms import Update, make_algorithm
 from asyncfl_lite.algorithms.afl_dw import AFLDW
@@ -37,9 +37,6 @@ WEIGHT_MEANINGS = {
     "fedadt": "β",
 }
 """Method that can be drawn -> the name that its paper gives the weight by staleness."""
-
-DEFAULT_LINES: dict[str, dict[str, Any]] = {"fedrevive": {}, "afl_dw": {}, "fedasync": {}, "kuiper": {}, "fedadt": {}}
-"""Lines drawn by default: method, or variant such as ``fedasync-hinge``, -> its settings."""
 
 
 def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
@@ -74,7 +71,7 @@ def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
     return moved
 
 
-def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
+def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Draw updates' weights against staleness, above a histogram of the updates' staleness.
 
     A line is thick over the staleness of the middle 90% of the updates. Other panels show the weights of those updates
@@ -82,17 +79,11 @@ def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]
 
     Args:
         updates: columns ``staleness`` and ``version``, of a result or of :func:`~asyncfl_course.explore.run_clock`.
-        lines: method or variant -> settings; :data:`DEFAULT_LINES` by default.
-
-    Returns:
-        The figure; its axes show weights, weights in use, staleness, and α̃ by version (empty without FedADT).
+        lines: method, or variant such as ``fedasync-hinge``, -> its settings.
 
     Raises:
-        ConfigError: if a method or setting does not exist, or there is no update.
+        ConfigError: if a method or setting does not exist.
     """
-    lines = DEFAULT_LINES if lines is None else lines
-    if not len(updates):
-        raise ConfigError("updates: must hold at least one update, got none")
     tau = updates["staleness"].to_numpy()
     use_style()
     figure, grid = plt.subplot_mosaic(
@@ -108,7 +99,6 @@ def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]
 
 
 def _draw_weights(tau: np.ndarray, lines: Mapping[str, Mapping[str, Any]], left: Axes, right: Axes) -> None:
-    """Draw each method's weight against staleness, and the weights of updates with the staleness values ``tau``."""
     low, high = np.quantile(tau, [0.05, 0.95], method="nearest")
     places = np.arange(int(tau.max()) + 1)
     families, labels = [], []
@@ -134,7 +124,6 @@ def _draw_weights(tau: np.ndarray, lines: Mapping[str, Mapping[str, Any]], left:
 
 
 def _draw_staleness(tau: np.ndarray, axes: Axes) -> None:
-    """Draw a histogram of the updates' staleness, with their mean."""
     width = int(tau.max()) // 61 + 1  # whole versions, so that every bar covers equally many
     axes.hist(tau, bins=np.arange(0, tau.max() + width + 1, width) - 0.5, color=NEUTRAL, alpha=0.75)
     axes.axvline(tau.mean(), color=ACCENT, linewidth=2, label=f"mean {tau.mean():.1f}")
@@ -145,7 +134,6 @@ def _draw_staleness(tau: np.ndarray, axes: Axes) -> None:
 
 
 def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Axes) -> None:
-    """Draw FedADT's mixing weight α̃ over the run's versions."""
     ours = [settings for method, settings in lines.items() if method.split("-")[0] == "fedadt"]
     if not ours:
         axes.set_axis_off()
@@ -189,4 +177,4 @@ def explore_schedules() -> Explorer:
         lines = {"fedrevive": beta, "afl_dw": beta, "fedasync": {"staleness_function": s.value, **poly}}
         return schedule_figure(_updates(law.value, busy.value), {**lines, "kuiper": poly, "fedadt": {}})
 
-    return under_controls([law, busy, family, half, constant, s, power], draw)
+    return Explorer([law, busy, family, half, constant, s, power], draw)

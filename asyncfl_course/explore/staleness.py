@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
-from asyncfl_course.explore.controls import Explorer, under_controls
+from asyncfl_course.explore.controls import Explorer
 from asyncfl_lite.base.errors import ConfigError, how_many
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.plots import ACCENT, NEUTRAL, plot_staleness, use_style
@@ -151,25 +151,19 @@ def staleness_figure(
     concurrency: int = 25,
     buffer_size: int = 5,
     scheduling: str = "before_agg",
-    versions: int = 500,
-    seed: int = 0,
-    **settings: Any,
+    **more: Any,
 ) -> Figure:
     """Draw a histogram of updates' staleness, and running means of staleness with the predicted value.
 
     Args:
-        law, clients, concurrency, buffer_size, scheduling, versions, seed, settings: as in :func:`run_clock`.
+        law, clients, concurrency, buffer_size, scheduling, more: as in :func:`run_clock`.
 
     Returns:
         The figure; its axes show the histogram of staleness on arrival, by category of client if the law has
         categories, and the running mean with and without the ages of the jobs still in flight.
-
-    Raises:
-        ConfigError: if there is no such law, setting or policy.
-        SimulationError: if there are fewer clients than ``concurrency``, or no update arrives.
     """
-    sizes = {"clients": clients, "concurrency": concurrency, "buffer_size": buffer_size}
-    planned = run_clock(law, **sizes, scheduling=scheduling, versions=versions, seed=seed, **settings)
+    shape = {"clients": clients, "concurrency": concurrency, "buffer_size": buffer_size, "scheduling": scheduling}
+    planned = run_clock(law, **shape, **more)
     updates, predicted = planned.updates, predicted_staleness(scheduling, concurrency, buffer_size)
     if not len(updates) or not updates["version"].max():
         raise ConfigError(f"buffer_size: a buffer of {buffer_size} never fills with {concurrency} in flight")
@@ -185,7 +179,6 @@ def staleness_figure(
 
 
 def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
-    """Draw the running mean of arrived updates' staleness, and another one that includes jobs in flight."""
     updates = planned.updates
     total, made = updates["staleness"].cumsum(), updates["version"].diff() != 0
     made.iloc[0] = updates["version"].iloc[0] > 0
@@ -214,7 +207,7 @@ def explore_staleness() -> Explorer:
     seed = widgets.IntSlider(0, min=0, max=9, description="seed", continuous_update=False)
 
     def draw() -> Figure:
-        chosen = {"clients": clients.value, "concurrency": busy.value, "buffer_size": buffer.value, "seed": seed.value}
-        return staleness_figure(law.value, scheduling=policy.value, versions=versions.value, **chosen)
+        shape = {"clients": clients.value, "concurrency": busy.value, "buffer_size": buffer.value}
+        return staleness_figure(law.value, **shape, scheduling=policy.value, versions=versions.value, seed=seed.value)
 
-    return under_controls([law, policy, clients, busy, buffer, versions, seed], draw)
+    return Explorer([law, policy, clients, busy, buffer, versions, seed], draw)

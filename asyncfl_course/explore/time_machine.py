@@ -52,12 +52,7 @@ class Moment(NamedTuple):
 
 
 def moment(result: Result, time: float) -> Moment:
-    """Return a run's state at a virtual time, read from its tables.
-
-    Args:
-        result: the result of a run.
-        time: virtual time, in the delay law's unit.
-    """
+    """Return a run's state at a virtual time, in the delay law's unit, read from its tables."""
     updates, waiting = result.updates, result.in_flight.rename(columns={"called_off_at": "arrives_at"})
     past, future = updates[updates["arrived_at"] <= time], updates[updates["arrived_at"] > time]
     version = int(past["version"].iloc[-1]) if len(past) else 0
@@ -78,19 +73,13 @@ def moment(result: Result, time: float) -> Moment:
 def moment_figure(result: Result, time: float) -> Figure:
     """Draw a run at one virtual time: every client's job and model version, arrivals, and accuracy.
 
-    At every time shown, a job's colour is that of its update's staleness on arrival, as in
-    :func:`~asyncfl_lite.plots.plot_gantt`. A job is grey if its update does not arrive within the run.
-
-    If updates arrive at exactly this time, each is marked with its staleness: the stalest with a star, the others with
-    a dot.
+    A job's colour is that of its update's staleness on arrival, as in :func:`~asyncfl_lite.plots.plot_gantt`, or grey
+    if its update does not arrive within the run. Updates that arrive at exactly this time are marked with their
+    staleness: the stalest with a star, the others with a dot.
 
     Args:
         result: the result of a run, preferably a short one with few clients.
         time: virtual time, in the delay law's unit.
-
-    Returns:
-        The figure; its axes show the jobs up to now, the number of versions by which each client in flight is behind,
-        the accuracy, and the colours of staleness.
     """
     now = moment(result, time)
     end, many = result.summary["virtual_time"], len(result.clients)
@@ -125,7 +114,6 @@ def moment_figure(result: Result, time: float) -> Figure:
 
 
 def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -> None:
-    """Draw one bar per job sent by ``time``, hatched if the job is in flight."""
     sent, never = (table[table["dispatched_at"] <= time] for table in (result.updates, result.in_flight))
     over = sent["arrived_at"] <= time
     for rows, hatch in ((sent[over], ""), (sent[~over], "////")):
@@ -140,7 +128,6 @@ def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -
 
 
 def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
-    """Mark the jobs in ``reported`` with their staleness, the stalest with a star and the others with a dot."""
     if not len(reported):
         return
     stalest = reported["staleness"].max()
@@ -153,7 +140,6 @@ def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
 
 
 def _moment_title(now: Moment, time: float) -> str:
-    """Describe a moment by the server's version, the clients that reported last, and the clients that report next."""
     said = f"time {time:.2f}, {how_many(now.arrivals, 'arrival')}: version {now.version}, {now.buffered} in the buffer"
     reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
     last = f"reported last: client {', '.join(reports)}" if reports else "no client has reported"
@@ -168,9 +154,6 @@ def explore_run(result: Result) -> Explorer:
     """Return :func:`moment_figure` with a slider that goes from arrival to arrival, and a play button.
 
     The slider counts arrivals. Updates that arrive at the same time are one step of the slider.
-
-    Args:
-        result: the result of a short run.
     """
     counts = result.updates["arrived_at"].value_counts().sort_index().cumsum()
     times = [0.0, *counts.index]

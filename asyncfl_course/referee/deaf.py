@@ -71,13 +71,7 @@ VARIANTS: dict[str, Callable[[Run], None]] = {"fedecho": untouched, "deaf": offe
 
 
 def trained(cells: Sequence[str], seed: int, versions: int = VERSIONS) -> dict[str, Result]:
-    """Run some of the case's cells in lockstep with one seed.
-
-    Args:
-        cells: names from :data:`VARIANTS`.
-        seed: the seed of all runs.
-        versions: number of versions in each run.
-    """
+    """Run some of the case's cells, named as in :data:`VARIANTS`, in lockstep with one seed."""
     sessions = [Run(config(seed, versions)) for _ in cells]
     for session, cell in zip(sessions, cells, strict=True):
         VARIANTS[cell](session)

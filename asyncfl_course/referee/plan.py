@@ -1,16 +1,20 @@
-"""A referee's plan, written before any result is seen, and its seal."""
+"""A referee's plan, written before any result is seen, its seal, and the proofs that it may demand of its control."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from textwrap import fill
+from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
+import pandas as pd
 from pydantic import AfterValidator, Field
 
-from asyncfl_lite.base.errors import AsyncFLError, shown
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, shown, unknown_name
 from asyncfl_lite.base.registry import Settings
 
 Names = Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(set(names))))]
@@ -48,7 +52,7 @@ class Control(Settings):
     changes: Names
     """Settings that differ, such as ``settings.distill_set``."""
     shows: Names
-    """Proofs from :data:`.proofs.PROOFS`, each required on every seed."""
+    """Proofs from :data:`PROOFS`, each required on every seed."""
 
 
 class Plan(Settings):
@@ -73,12 +77,7 @@ class Plan(Settings):
 
 @dataclass(frozen=True)
 class Sealed:
-    """A plan's content at the moment of sealing, with its SHA-256 digest.
-
-    Attributes:
-        text: the plan in canonical form: JSON, keys sorted.
-        digest: the text's SHA-256, 64 hexadecimal digits.
-    """
+    """A plan's text at the moment of sealing, as JSON with sorted keys, with its SHA-256 in hexadecimal digits."""
 
     text: str
     digest: str
@@ -110,7 +109,7 @@ def unchanged(plan: Settings, sealed: Sealed) -> None:
     """
     if digest_of(sealed.text) != sealed.digest:
         raise AsyncFLError("the seal is broken: its text no longer has its digest; seal a plan anew, and say so")
-    then, now = (dict(_leaves(json.loads(text))) for text in (sealed.text, canonical(plan)))
+    then, now = (dict(leaves(json.loads(text))) for text in (sealed.text, canonical(plan)))
     changed = [
         f"{name} was {shown(then.get(name))}, is {shown(now.get(name))}"
         for name in then | now
@@ -120,9 +119,74 @@ def unchanged(plan: Settings, sealed: Sealed) -> None:
         raise AsyncFLError(f"the plan was changed after it was sealed: {'; '.join(changed)}")
 
 
-def _leaves(content: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(content: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of nested mappings, with names such as ``settings.distill_set``."""
     for name, value in content.items():
         if isinstance(value, dict):
-            yield from _leaves(value, f"{above}{name}.")
+            yield from leaves(value, f"{above}{name}.")
         else:
             yield f"{above}{name}", value
+
+
+SMALLEST = 1e-6
+"""Difference of accuracies, as a fraction, below which they count as the same; one image makes more."""
+
+
+class Proof(NamedTuple):
+    """A property that a plan may require of its control's runs.
+
+    ``shown`` gets the treated cell's runs and the control's, and says for each seed whether they have it.
+    """
+
+    says: str
+    shown: Callable[[pd.DataFrame, pd.DataFrame], pd.Series]
+
+
+PROOFS: dict[str, Proof] = {
+    "it_ran": Proof("the control has an accuracy", lambda treated, control: np.isfinite(control["last5_accuracy"])),
+    "other_weights": Proof(
+        "its final weights differ from the treated run's",
+        lambda treated, control: treated["weights_sha256"] != control["weights_sha256"],
+    ),
+    "other_accuracy": Proof(
+        "its accuracy differs",
+        lambda treated, control: (treated["last5_accuracy"] - control["last5_accuracy"]).abs() > SMALLEST,
+    ),
+    "lower_accuracy": Proof(
+        "its accuracy is lower",
+        lambda treated, control: treated["last5_accuracy"] - control["last5_accuracy"] > SMALLEST,
+    ),
+    "same_schedule": Proof(
+        "the same clients arrive at the same times, so the control left the schedule unchanged",
+        lambda treated, control: treated["schedule_sha256"] == control["schedule_sha256"],
+    ),
+}
+"""Name -> the property that a plan may demand of its control."""
+
+
+def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -> dict[str, int]:
+    """Return the proofs that the runs fail, each with its number of failing seeds among those that both cells have.
+
+    Raises:
+        ConfigError: there is no such proof.
+    """
+    seeds = treated.index.intersection(control.index)
+    sides = treated.loc[seeds], control.loc[seeds]
+    found = {}
+    for name in names:
+        if name not in PROOFS:
+            raise ConfigError(unknown_name("shows", name, PROOFS))
+        wrong = int((~PROOFS[name].shown(*sides)).sum())
+        if wrong or not len(seeds):
+            found[name] = wrong
+    return found
+
+
+def in_lines(text: str) -> str:
+    """Wrap a text, because JupyterLab breaks long lines within words; align continuation lines with a label's text."""
+    shown = []
+    for line in text.splitlines():
+        label = re.match(r" *(?:[+-] \S+ +|\w+: +)?", line)[0]
+        hanging = " " * len(label)
+        shown.append(fill(line, 100, subsequent_indent=hanging, break_on_hyphens=False, break_long_words=False))
+    return "\n".join(shown)

@@ -1,20 +1,26 @@
-"""Verdicts of sealed plans on recorded runs, by the control's proofs first and by the difference second."""
+"""Verdicts of sealed plans on recorded runs, and the envelopes with the truth behind each claim.
+
+The control's proofs decide first, and the difference second. An envelope is fixed before a plan is run.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from asyncfl_course.records import EQUAL_POINTS, NOT_RUN, as_level, equivalence, interval, judge, with_ends
 from asyncfl_course.referee.cases import case
-from asyncfl_course.referee.lines import in_lines
-from asyncfl_course.referee.plan import Plan, Sealed, unchanged
-from asyncfl_course.referee.proofs import failed
+from asyncfl_course.referee.plan import Plan, Sealed, digest_of, failed, in_lines, seal, unchanged
+from asyncfl_lite.base.errors import AsyncFLError
 
 NO_VERDICT = "no verdict"
 """Verdict if the control fails one of its proofs."""
+FOLDER = Path(__file__).parent / "sealed"
+"""Folder outside the notebooks, so that students do not see the envelopes' content in the file browser."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,7 @@ class Verdict:
 
 
 def run(plan: Plan, sealed: Sealed) -> Verdict:
-    """Run a sealed plan on the recorded runs; the plan must be unchanged.
-
-    Args:
-        plan: as it stands now.
-        sealed: its seal.
+    """Run a sealed plan on the recorded runs.
 
     Returns:
         ``not run`` if fewer seeds are recorded than the plan asks for; ``no verdict`` if the control fails a proof that
@@ -76,14 +78,45 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
 
 
 def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
-    """Return the verdict on a plan's question, judged by the plan's own margin.
-
-    A plan chooses its own margin. If the whole interval lies above this margin, the claim holds, however small the
-    difference is.
-    """
+    """Return the verdict on a plan's question: by its own margin, so a sure difference holds, however small it is."""
     level = plan.asks.predicate == "level"
     bound = plan.asks.margin if level else 100 * EQUAL_POINTS
     equal = equivalence(gap, bound) <= 1 - plan.runs.level
     if level:
         return as_level(low, high, equal, bound)
     return judge(low, high, equal and low <= plan.asks.margin and high >= 0, plan.asks.margin)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The truth behind a claim, from an opened envelope, and its SHA-256, as stated by the case.
+
+    ``verdicts`` maps the subject of each plan in it to that plan's verdict on the records, computed now.
+    """
+
+    digest: str
+    says: str
+    verdicts: dict[str, Verdict]
+
+    def __repr__(self) -> str:
+        plans = [f"{about}\n    {found.detail}: {found.verdict}" for about, found in self.verdicts.items()]
+        return in_lines("\n".join([f"envelope {self.digest[:8]}, as committed", self.says, *plans]))
+
+
+def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:
+    """Open the envelope for the case of a plan that was run.
+
+    Raises:
+        AsyncFLError: the plan was not run, or the envelope is not the one to which the case is committed.
+    """
+    of = case(verdict.plan.case)
+    if verdict.verdict == NOT_RUN:
+        raise AsyncFLError(f"{of.name}: the envelope stays sealed until a plan has been run; {verdict.detail}")
+    content = (folder / f"{of.name}.json").read_bytes()
+    digest = digest_of(content)
+    if digest != of.commitment:
+        raise AsyncFLError(f"{of.name}: the envelope is not the one that was committed to: {digest[:8]}, not "
+                           f"{of.commitment[:8]}")  # fmt: skip
+    told = json.loads(content)
+    plans = {about: Plan.from_mapping(plan) for about, plan in told["plans"].items()}
+    return Envelope(digest, told["says"], {about: run(plan, seal(plan)) for about, plan in plans.items()})

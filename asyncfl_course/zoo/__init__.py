@@ -6,14 +6,9 @@ zoo.exhibit("A").ask(drive)    # what an experiment finds on the healthy server 
 zoo.grade("A", invariant)      # whether an invariant holds for the one and fails for the other
 """
 
+# ruff: noqa: F401 - others import these names from here
+
 from asyncfl_course.zoo.bench import CLIENTS, fill, send, started
 from asyncfl_course.zoo.cards import Cards, score
-from asyncfl_course.zoo.exhibit import Exhibit
-from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES, exhibit
-from asyncfl_course.zoo.invariants import grade
+from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES, Exhibit, exhibit, grade
 from asyncfl_course.zoo.training import caught, trained
-
-__all__ = [
-    "CLIENTS", "EXHIBITS", "SHELVES", "Cards", "Exhibit", "caught", "exhibit", "fill", "grade", "score", "send",
-    "started", "trained",
-]  # fmt: skip

@@ -23,7 +23,7 @@ def started(server: Server) -> Server:
     """Start a server on the bench and return it; a server that already ran starts over.
 
     Its model is linear, with two inputs and three classes, in float64. For methods that distil, there are eight inputs,
-    with and without labels. Everything is the same at every call.
+    with and without labels.
     """
     layer = torch.nn.utils.skip_init(torch.nn.Linear, 2, 3, bias=False, dtype=torch.float64)
     with torch.no_grad():
@@ -87,12 +87,10 @@ def send(
 
 
 def fill(server: Algorithm, delta: float | Sequence[float] | torch.Tensor, **more: Any) -> None:
-    """Send equal updates from clients 0, 1, … until the buffer is full and makes one version.
+    """Send equal updates from clients 0, 1, … until an empty buffer, of at most six updates, makes one version.
 
     Args:
-        server: from :func:`started`; its buffer is empty, and has room for at most six updates.
-        delta: as for :func:`send`.
-        more: as for :func:`send`.
+        server, delta, more: as for :func:`send`.
     """
     for client in range(server.buffer_size):
         send(server, delta, client=client, **more)

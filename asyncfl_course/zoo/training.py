@@ -25,11 +25,7 @@ DIGITS: dict[str, Any] = {"task": "digits", "rounds": 100, "eval_every": 5}
 def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
     """Train the healthy server of an exhibit, or the one with the bug, with several seeds.
 
-    Args:
-        letter: A to L.
-        seeds: the seeds, with one run each; with the same seed both servers have the same data, clients, delays and
-            initial weights.
-        ill: whether to train the server with the bug.
+    With the same seed both have the same data, clients, delays and initial weights.
 
     Returns:
         Accuracy by version (rows) and seed (columns).
@@ -82,9 +78,7 @@ def resumed(config: Config) -> pd.DataFrame:
 def caught(letter: str, **settings: Any) -> list[str]:
     """Return which rules of :func:`~asyncfl_lite.testing.check_algorithm` the server with the bug breaks.
 
-    Args:
-        letter: A to L.
-        settings: the server's settings, in place of the exhibit's usual ones.
+    Its settings take the place of the exhibit's usual ones.
     """
     one = exhibit(letter)
     try:

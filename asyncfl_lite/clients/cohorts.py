@@ -1,10 +1,9 @@
 """Local training of many clients at once: its settings, the clients' data, and the loop of gradient steps.
 
-There is one loop, :meth:`Cohort.train`, for one job alone and for many in one computation. The jobs' parameters are
-stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G clients at once: one forward
-pass of all models, and one backward pass through the sum of the clients' objectives, which gives each row its own
-client's gradient. Rows are sorted by decreasing number of steps, so that the jobs that still run are always the first
-rows.
+There is one loop, :meth:`Cohort.train`, for one job alone and for many in one computation. The jobs' parameters are the
+rows of a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G clients at once: the gradient of the
+sum of the clients' objectives gives each row its own client's. Rows are sorted by decreasing number of steps, so that
+the jobs that still run are always the first rows.
 
 A job's result does not depend on the other rows of its cohort: minibatches are always padded to the batch size, and
 learning rates are always a column. One job alone has no padding, and may have running statistics.
@@ -21,7 +20,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import Alone, stacked_forward
 from asyncfl_lite.models.steps import SGD, Adam, Momentum, Step, descending, losses_and_gradient
 from asyncfl_lite.models.vectors import VectorModel
@@ -93,12 +91,9 @@ class LocalTraining:
 
 
 def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
-    """Make the step function of ``training.optimiser`` for parameters shaped like ``like``, with fresh state.
+    """Make the step function of ``training.optimiser`` for ``(G, d)`` or ``(d,)`` parameters, with fresh state.
 
-    Args:
-        training: the settings, of which the optimiser, its momentum and weight decay are used.
-        like: ``(G, d)`` or ``(d,)``.
-        lr: the learning rate, or ``(G, 1)`` learning rates, one per row; by default, the one in ``training``.
+    The learning rate may also be ``(G, 1)``, one per row; by default, it is the one in ``training``.
     """
     lr = training.lr if lr is None else lr
     if training.optimiser == "sgd" and not training.momentum:
@@ -114,12 +109,10 @@ class ClientData:
     """All clients' samples as shared tensors; each client is a list of indices into them.
 
     Attributes:
-        inputs: ``(n, …)`` on the device.
-        targets: ``(n, …)`` on the device.
+        inputs, targets: ``(n, …)`` on the device.
         parts: client -> ``(n_i,)`` int64 indices of its samples.
         losses: ``(outputs, targets) -> (n,)`` loss of each sample.
         hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is correct.
-        num_classes: C.
         augment: ``(inputs, generator) -> inputs`` for a training batch, or None.
     """
 
@@ -134,15 +127,14 @@ class ClientData:
 
 @dataclass(slots=True)
 class Work:
-    """A job with its minibatches, learning rate and random generators, ready to be trained.
+    """A job with its minibatches, learning rate and random numbers, ready to be trained.
 
     Attributes:
         indices: ``(steps, batch_size)`` int64 indices of its minibatches' samples in the data, -1 for padding.
         counted: first step of its last epoch, over which losses and hits are averaged.
         midway: step before which it merges a newer model, if it was sent one.
-        lr: its learning rate.
         generator: random generator of its augmentation, or None.
-        draws: random generators of its model's dropout, or None for a model that draws nothing.
+        draws: seed of what its model draws, such as dropout; None for a model that draws nothing.
     """
 
     job: Job
@@ -151,47 +143,26 @@ class Work:
     midway: int
     lr: float
     generator: torch.Generator | None = None
-    draws: Generators | None = None
-
-    @property
-    def seen(self) -> int:
-        """Number of samples in the job's last epoch."""
-        return int((self.indices[self.counted :] >= 0).sum())
-
-    def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:
-        """Return a training batch, augmented for this job."""
-        return inputs if data.augment is None or self.generator is None else data.augment(inputs, self.generator)
-
-
-def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
-    """Stack several jobs' ``(steps, batch_size)`` minibatches into ``(most steps, G, batch_size)``, padded with -1."""
-    together = np.full((max(map(len, plans)), len(plans), plans[0].shape[1]), -1)
-    for row, plan in enumerate(plans):
-        together[: len(plan), row] = plan
-    return together
+    draws: int | None = None
 
 
 class Plan:
     """The steps of G jobs that are trained side by side: at each step, the jobs still running, and their samples.
 
-    Args:
-        works: the jobs with their minibatches.
-        device: the device of the samples.
-        pads: pad minibatches to the batch size.
-
     Attributes:
         active: step -> number of jobs that are still running, which are the first rows.
-        indices: ``(steps, G, batch_size)`` int64 indices of the samples, 0 for padding.
-        widths: ``(steps, G)`` int64 number of samples in each job's minibatch.
-        padded: step -> whether a job that is still running has fewer samples than ``batch_size``.
-        real: ``(steps, G, batch_size)`` whether it is a sample, not padding.
-        counted: ``(steps, G, batch_size)`` whether it is a sample in its job's last epoch.
-        first_counted: step -> the first step of a last epoch of the jobs that are still running.
         sizes: step -> number of samples in each minibatch, with the padding.
+        padded: step -> whether a job that is still running has fewer samples.
+        first_counted: step -> the first step of a last epoch of the jobs that are still running.
+        widths: ``(steps, G)`` int64 number of samples in each job's minibatch.
+        indices, real, counted: ``(steps, G, batch_size)`` int64 indices of the samples, 0 for padding; whether each is
+            a sample, not padding; and whether it is one in its job's last epoch.
     """
 
     def __init__(self, works: Sequence[Work], device: torch.device, pads: bool = True) -> None:
-        indices = stacked([work.indices for work in works])
+        indices = np.full((max(len(work.indices) for work in works), len(works), works[0].indices.shape[1]), -1)
+        for row, work in enumerate(works):
+            indices[: len(work.indices), row] = work.indices
         real, counts_from = indices >= 0, np.array([work.counted for work in works])
         widths = real.sum(-1)
         self.sizes = [indices.shape[-1]] * len(indices) if pads else widths.max(1).tolist()
@@ -201,10 +172,6 @@ class Plan:
         counted = real & (counts_from <= np.arange(len(indices))[:, None])[..., None]
         tensors = (torch.from_numpy(array).to(device) for array in (indices.clip(0), widths, real, counted))
         self.indices, self.widths, self.real, self.counted = tensors
-
-    def counts(self, step: int) -> bool:
-        """Return whether a running job is in its last epoch at this step, so that losses and hits are summed."""
-        return step >= self.first_counted[step]
 
     def of(self, step: int, table: Tensor) -> Tensor:
         """Return the part of a ``(steps, G, batch_size)`` table that is about a step's samples, ``(g · B,)``."""
@@ -222,8 +189,6 @@ class Cohort:
     """A group of G jobs that are trained in one computation, or one job alone.
 
     Args:
-        model: the clients' model.
-        data: the clients' samples.
         training: settings of local training, the same for all jobs except for the learning rate.
         works: the jobs with their minibatches, most steps first.
         alone: train the only job as its module would be trained by a plain loop; else, the model must have no running
@@ -254,7 +219,6 @@ class Cohort:
         self.gradients = torch.zeros_like(self.starts) if training.means_gradients else None
         self.kept: list[tuple[int, Tensor, Tensor, Tensor | None]] = []
         self.plan = Plan(works, self.starts.device, pads=not alone)
-        self.generators = [work.draws for work in works if work.draws is not None]  # all or none
         corrections = [work.job.correction for work in works if work.job.correction is not None]  # all or none
         self.corrections = torch.stack(corrections) if corrections else None
         corrects = self.corrections is not None and not training.correction_once
@@ -270,7 +234,7 @@ class Cohort:
                 if due == number:
                     self.models.merge(row, midway.model, midway.weight)
             inputs, targets = self._minibatches(number, still)
-            outputs = self.models.outputs(still, inputs, self._draws(number, still))
+            outputs = self.models.outputs(still, inputs)
             self.models.step(self._of_outputs(number, outputs, targets))
         self._count()
         x = self.models.x
@@ -294,10 +258,10 @@ class Cohort:
 
     def _of_outputs(self, number: int, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the gradient of a step's outputs; keep what is counted of it."""
-        counting, flat = self.plan.counts(number), outputs.flatten(0, 1)
+        flat = outputs.flatten(0, 1)
         shares = self.plan.shares(number, self.starts)
         losses, gradient = losses_and_gradient(self.data.losses, shares, flat, targets)
-        if counting:
+        if number >= self.plan.first_counted[number]:
             self.kept.append((number, flat, targets, losses))
             if len(self.kept) * flat.numel() > LARGEST_KEPT:
                 self._count()
@@ -317,23 +281,12 @@ class Cohort:
             still = plan.active[number]
             self.sums[:, :still] += part.view(3, still, -1).sum(-1)
 
-    def _draws(self, number: int, still: int) -> Draws | None:
-        """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
-        if not self.generators or self.alone:
-            return Draws(self.generators) if self.generators else None
-        return Draws(self.generators[:still], self.plan.widths[number, :still].tolist(), self.plan.indices.shape[-1])
-
     def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor]:
         """Return a step's ``(g, B, …)`` inputs and ``(g · B, …)`` targets."""
-        indices = self.plan.of(number, self.plan.indices)
-        if self.alone:
-            inputs = self.works[0].augmented(self.data, self.data.inputs[indices])
-            return inputs.unsqueeze(0), self.data.targets[indices]
+        indices, augment = self.plan.of(number, self.plan.indices), self.data.augment
         inputs = self.data.inputs.index_select(0, indices).unflatten(0, (still, -1))
-        targets = self.data.targets.index_select(0, indices)
-        if self.data.augment is not None:  # without the padding, as if the job were trained alone
-            for row, width in enumerate(self.plan.widths[number, :still].tolist()):
-                augmented = self.works[row].augmented(self.data, inputs[row, :width])
-                overlaps = augmented.untyped_storage().data_ptr() == inputs.untyped_storage().data_ptr()
-                inputs[row, :width] = augmented.clone() if overlaps else augmented
-        return inputs, targets
+        if augment is not None:  # without the padding, as if the job were trained alone
+            for work, own, width in zip(self.works, inputs, self.plan.widths[number].tolist(), strict=False):
+                if work.generator is not None:
+                    own[:width] = augment(own[:width].clone(), work.generator)
+        return inputs, self.data.targets.index_select(0, indices)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from torch import Tensor
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.cohorts import ClientData, Cohort, LocalTraining, Work
-from asyncfl_lite.models.draws import Generators
 from asyncfl_lite.models.stacked import chain_of, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job, Outcome
@@ -29,7 +28,6 @@ LARGEST_COHORT = 256
 """Largest number of jobs in one vectorised computation; a longer list is split, longest jobs first."""
 LARGEST_MATRIX = 2**24
 """Largest number of entries in a cohort's matrix of parameters, so that larger models make smaller cohorts."""
-
 LARGEST_OF_IMAGES = 8
 """Largest cohort on a CPU for models that work on images; the images of more jobs would not fit into the cache."""
 
@@ -39,9 +37,6 @@ class Trainer:
     """The trainer of one run's clients; a call trains jobs and returns their outcomes.
 
     Attributes:
-        model: the clients' model.
-        data: the clients' samples.
-        training: settings of local training.
         seed: the run's seed; with client and job number, it identifies the random stream of a job's batches.
         cohort: train jobs as cohorts, not one by one.
         draws: whether the model draws random numbers in training, as dropout does.
@@ -97,8 +92,7 @@ class Trainer:
             generator = torch.Generator(self.data.inputs.device).manual_seed(seed)
         draws = None
         if self.draws:
-            seeds = stream(self.seed, "dropout", job.client, job.number).integers(2**63, size=2)
-            draws = Generators.seeded(seeds.tolist(), self.data.inputs.device)
+            draws = int(stream(self.seed, "dropout", job.client, job.number).integers(2**63))
         counted, midway = max(0, len(indices) - a_pass), int(training.midway * len(indices))
         return Work(job, indices, counted, midway, training.lr_at(job.start_version, job.number), generator, draws)
 
@@ -107,13 +101,12 @@ class Trainer:
         asked = self.training.reports
         indices = torch.from_numpy(self.data.parts[job.client]).to(delta.device)
         inputs, targets, x = self.data.inputs[indices], self.data.targets[indices], job.sent + delta
-        found: dict[str, Any] = {}
-        if "received_accuracy" in asked:
-            outputs = self.model.outputs(job.sent, inputs, job.start_buffers)
-            found["received_accuracy"] = float(self.data.hits(outputs, targets).mean())
-        if "trained_accuracy" in asked:
-            outputs = self.model.outputs(x, inputs, buffers)
-            found["trained_accuracy"] = float(self.data.hits(outputs, targets).mean())
+        models = {"received_accuracy": (job.sent, job.start_buffers), "trained_accuracy": (x, buffers)}
+        found: dict[str, Any] = {
+            name: float(self.data.hits(self.model.outputs(x, inputs, buffers), targets).mean())
+            for name, (x, buffers) in models.items()
+            if name in asked
+        }
         if "label_counts" in asked:
             found["label_counts"] = targets.flatten().bincount(minlength=self.data.num_classes).cpu()
         if "features" in asked:
@@ -152,10 +145,7 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
     asked = frozenset().union(*(own.training.reports for own, _ in jobs))  # by any of the runs
     training = replace(trainer.training, reports=asked)
     cohort = Cohort(trainer.model, trainer.data, training, works, alone=not trainer.cohort)
-    own_draws: AbstractContextManager = nullcontext()
-    if cohort.alone and first.draws is not None:  # for draws other than dropout's
-        own_draws = seeded(first.draws.padding.initial_seed(), trainer.data.inputs.device)
-    with own_draws:
+    with nullcontext() if first.draws is None else seeded(first.draws, trainer.data.inputs.device):
         deltas, sums = cohort.train()
     outcomes = []
     for row, (own, work) in enumerate(jobs):
@@ -164,7 +154,8 @@ def _trained(jobs: Sequence[tuple[Trainer, Work]]) -> list[Outcome]:
         report = own.asked_for(work.job, delta, cohort.buffers) if own.training.reports else {}
         if cohort.gradients is not None and own.training.means_gradients:
             report["mean_gradient"] = cohort.gradients[row] / len(work.indices)
-        seen, size = work.seen, len(own.data.parts[work.job.client])
+        seen = int((work.indices[work.counted :] >= 0).sum())  # in the last epoch
+        size = len(own.data.parts[work.job.client])
         means = (total / seen for total in sums[row].tolist())
         report |= zip(("train_loss", "train_accuracy", "mean_square_loss"), means, strict=True)
         outcomes.append(Outcome(delta, num_samples=size, num_steps=len(work.indices), buffers=cohort.buffers, **report))

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -31,14 +27,7 @@ INITIALISERS: Registry[Initialiser] = Registry("initial")
 
 @dataclass(frozen=True)
 class InputSpec:
-    """Shape, range and kind of a task's inputs, for methods that synthesise inputs.
-
-    Attributes:
-        shape: the shape of one input.
-        num_classes: C, the number of classes.
-        low, high: range of the values of real-valued inputs.
-        vocabulary: number of tokens if inputs are token ids, else None.
-    """
+    """Shape of one of a task's inputs, and range of its values or, for token ids, number of tokens."""
 
     shape: tuple[int, ...]
     num_classes: int
@@ -80,11 +69,7 @@ class ModelSpec(Settings):
         return self.build_for(InputSpec(tuple(input_shape), num_classes))
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Build a module for a task's inputs; text models take the vocabulary from the task.
-
-        Raises:
-            ConfigError: when the model defines neither method.
-        """
+        """Build a module for a task's inputs; text models take the vocabulary from the task."""
         if type(self).build is ModelSpec.build:
             raise ConfigError(
                 f"model: {self.title!r} must define build(input_shape, num_classes) or build_for(inputs), which return "
@@ -127,9 +112,7 @@ def content_of(values: Tensor | np.ndarray) -> memoryview | bytes:
 LIMIT = Path("/sys/fs/cgroup/memory.max")
 """File with the number of bytes that a container may use, if there is such a limit."""
 SMALL = 2**20
-"""Size in bytes below which a tensor is made without a check of free memory."""
-LARGE = 1 / 8
-"""Share of the free memory that a model may fill before its parameters are counted."""
+"""Size in bytes up to which free memory is not looked up."""
 
 
 def free_memory() -> int:
@@ -139,22 +122,15 @@ def free_memory() -> int:
     return min(available, int(limit)) if limit.isdigit() else available
 
 
-def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
+def check_copies(name: str, module: nn.Module) -> None:
     """Raise an error if memory cannot hold the copies of a model that a run needs.
 
-    A run holds at least the module, a copy of it, and three vectors of the trained parameters: the global model, a
-    client's model and its gradient. ``free`` is the number of bytes that were free before the model was made; by
-    default, it is measured now, with the model in memory.
+    A run holds at least a copy of the module and three vectors of the trained parameters: the global model, a client's
+    model and its gradient.
     """
     whole = sum(part.nbytes for part in (*module.parameters(), *module.buffers()))
-    trained = sum(part.nbytes for part in module.parameters() if part.requires_grad)
-    needed = whole + 3 * trained
-    if free is not None:
-        needed += whole
-    if needed <= SMALL:
-        return
-    free = free_memory() if free is None else free
-    if needed > free:
+    needed = whole + 3 * sum(part.nbytes for part in module.parameters() if part.requires_grad)
+    if needed > SMALL and needed > (free := free_memory()):
         count = sum(part.numel() for part in module.parameters())
         raise ConfigError(
             f"model: {name!r} has {count:,} parameters; a run with it needs {_size(needed)} at least, but "
@@ -163,16 +139,11 @@ def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
 
 
 class Room(TorchDispatchMode):
-    """Context that raises before allocating a tensor larger than free memory, since the process may then be killed.
+    """Context that raises before allocating a tensor larger than free memory, since the process may then be killed."""
 
-    When the tensors fill more than the share :data:`LARGE` of the memory that was free, the whole model is built once
-    more on the device ``meta``, which takes no memory, and its parameters are counted.
-    """
-
-    def __init__(self, name: str, build: Callable[[], nn.Module]) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.name, self.build = name, build
-        self.free, self.made, self.counted = free_memory(), 0, False
+        self.name = name
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -182,25 +153,13 @@ class Room(TorchDispatchMode):
         """Run a torch operation; if it makes a tensor of a given shape, check first that memory suffices."""
         kwargs = kwargs or {}
         if func.overloadpacket in MAKERS and str(kwargs.get("device")) != "meta":
-            dtype = kwargs.get("dtype") or torch.get_default_dtype()
-            needed = math.prod(args[0]) * dtype.itemsize
+            needed = math.prod(args[0]) * (kwargs.get("dtype") or torch.get_default_dtype()).itemsize
             if needed > SMALL and needed > (free := free_memory()):
                 raise ConfigError(
                     f"model: {self.name!r} would make a tensor of shape {tuple(args[0])}, {_size(needed)}; "
                     f"{_size(free)} of memory are free"
                 )
-            self.made += needed
-            if not self.counted and self.made > self.free * LARGE:
-                self.counted = True
-                self._count()
         return func(*args, **kwargs)
-
-    def _count(self) -> None:
-        module = None
-        with suppress(Exception), warnings.catch_warnings(action="ignore"), seeded(0), torch.device("meta"):
-            module = self.build()
-        if isinstance(module, nn.Module):
-            check_copies(self.name, module, self.free)
 
 
 MAKERS = {getattr(torch.ops.aten, name) for name in ("empty", "zeros", "ones", "full", "rand", "randn")}
@@ -224,7 +183,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
         seeded(seed),
     ):
         try:
-            with Room(name, partial(spec.build_for, inputs)):
+            with Room(name):
                 module = spec.build_for(inputs)
         except AsyncFLError:
             raise
@@ -234,10 +193,13 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     if not is_ours(spec):
         _check_module(name, module)
     check_copies(name, module)
-    if is_ours(spec):
-        return module
+    return module if is_ours(spec) else copy_of(name, module)  # the user may keep this module, and pass it in again
+
+
+def copy_of(name: str, module: nn.Module) -> nn.Module:
+    """Return a copy of a user's module, or raise an error that names it."""
     try:
-        return copied(module)  # the user may keep this module, and pass it in again
+        return copied(module)
     except Exception as error:
         raise ConfigError(f"model: {name!r} cannot be copied ({type(error).__name__}: {reason(error)})") from error
 
@@ -283,7 +245,6 @@ class RandomInitial(Initialiser):
 
 
 def _check_module(name: str, module: nn.Module) -> None:
-    """Raise an error if an object is not a module with parameters to train."""
     if not isinstance(module, nn.Module):
         raise ConfigError(f"model: build() of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
     parameters = dict(module.named_parameters())
@@ -303,11 +264,7 @@ def _check_module(name: str, module: nn.Module) -> None:
 
 
 class _FlopCount(TorchDispatchMode):
-    """Context that counts the floating-point operations inside it, by torch's own formulas.
-
-    It works like torch's ``FlopCounterMode``, but does not import the compiler, which takes longer than a small run.
-    For linear layers, it does not import the formulas either, since they import triton.
-    """
+    """Torch's ``FlopCounterMode`` without its slow imports: the compiler and, for linear layers, triton."""
 
     total = 0
 

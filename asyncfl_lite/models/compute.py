@@ -65,17 +65,14 @@ MODELS_AT_ONCE = 16
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A request for the outputs of K models in evaluation mode, without gradient.
+    """A request for the outputs of K models in evaluation mode, without gradient: a list of K tensors ``(n, …)``.
 
     Attributes:
         model: the module that the K models share; only their vectors differ.
         xs: ``(d,)`` parameters, one vector per model.
-        inputs: ``(n, …)`` inputs for all models, or ``(K, n, …)``, separate inputs for each model.
+        inputs: ``(n, …)`` inputs for all models (``one_for_all``), or ``(K, n, …)``, separate inputs for each model.
         buffers: ``(b,)`` running statistics, or None, one entry per model.
-        one_for_all: whether all models get the same inputs.
         batch_size: number of inputs that each model processes at a time.
-
-    The request's result is a list of K tensors ``(n, …)``.
     """
 
     model: VectorModel
@@ -140,9 +137,8 @@ class Minibatches:
         inputs: ``(n, …)`` the whole set.
         indices: ``(s,)`` int64 indices into ``inputs``, for all minibatches one after another.
         sizes: number of samples in each minibatch.
-        rows: ``(r,)`` int64 indices into the set's predictions, for all minibatches one after another; None if every
-            sample has one prediction.
-        row_sizes: number of rows in each minibatch; None if there is one per sample.
+        rows: ``(r,)`` int64 indices into the set's predictions; None if every sample has one prediction.
+        row_sizes: number of rows in each minibatch; None if every sample has one prediction.
     """
 
     def __init__(
@@ -170,21 +166,11 @@ class Minibatches:
 class SampleSet:
     """Samples on which a server distils; each has one or several predictions, numbered as rows of one table.
 
-    Args:
-        inputs: ``(n, …)``.
-        counts: ``(n,)`` int64 number of predictions of each sample: one, or one for every token that counts.
+    ``counts (n,)`` are the numbers of predictions of each sample: one, or one for every token that counts.
 
     Attributes:
         one_each: whether every sample has one prediction, so that rows are samples.
         num_rows: number of predictions in the whole set.
-
-    >>> import numpy as np
-    >>> samples = SampleSet(torch.zeros(5, 2), torch.ones(5, dtype=torch.int64))
-    >>> batches = samples.minibatches(np.random.default_rng(0), size=2, passes=2)
-    >>> batches.sizes
-    [2, 2, 1, 2, 2, 1]
-    >>> sorted(batches.indices[:5].tolist())  # the first pass sees every sample once
-    [0, 1, 2, 3, 4]
     """
 
     def __init__(self, inputs: Tensor, counts: Tensor) -> None:
@@ -199,13 +185,9 @@ class SampleSet:
     def minibatches(
         self, rng: np.random.Generator, *, size: int, passes: int = 1, steps: int | None = None
     ) -> Minibatches:
-        """Draw the minibatches of ``passes`` passes over the set, each in a random order.
+        """Draw the minibatches of ``passes`` passes over the set, each in a random order, or of this number of steps.
 
-        Args:
-            rng: the random generator, from which one permutation is drawn for each pass.
-            size: number of samples in a minibatch; the last one of a pass may have fewer.
-            passes: number of times that every sample is seen.
-            steps: number of minibatches, in place of ``passes``; the last pass may stop early.
+        The last minibatch of a pass may have fewer samples than ``size``.
         """
         count = len(self)
         one_pass = [len(batch) for batch in torch.arange(count).split(size)]
@@ -229,13 +211,9 @@ class SampleSet:
 
 
 class Optimiser(NamedTuple):
-    """Settings of an optimiser: kind, learning rate, weight decay and clipping.
+    """Settings of Adam (0.9, 0.999, 1e-8), or of plain gradient steps.
 
-    Attributes:
-        kind: Adam (0.9, 0.999, 1e-8), or plain gradient steps.
-        lr: learning rate.
-        weight_decay: factor of the L2 term that is added to the gradient.
-        clip: the largest global L2 norm of a gradient, or None.
+    ``weight_decay`` is the factor of the L2 term that is added to the gradient, ``clip`` the gradient's largest norm.
     """
 
     kind: Literal["adam", "sgd"]
@@ -246,23 +224,19 @@ class Optimiser(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """A request for gradient steps of one model, each on its own minibatch.
+    """A request for gradient steps of one model, each on its own minibatch: the ``(d,)`` parameters after the last.
 
     Attributes:
-        model: the model, which computes outputs from parameters.
         start: ``(d,)`` initial parameters, which are not changed.
         batches: the minibatch of every step.
         loss: ``(predictions (…, b, C), *compared (…, b, …)) -> (…,)``, the mean loss over the rows of each minibatch: a
             function defined in a module, or a :class:`~functools.partial` of one with plain settings.
-        optimiser: the optimiser's settings.
         tables: ``(m, …)`` tensors with which the loss compares predictions, with a row for every prediction on the
             whole set of inputs.
         given: ``(r, …)`` further tensors for the loss, with a row for every prediction in the minibatches.
         predictions: ``(outputs, inputs) -> (b, C)``, all predictions in a minibatch's outputs.
         buffers: ``(b,)`` running statistics, or None; training mode writes into them.
         train: whether BatchNorm and dropout act as in training.
-
-    The request's result is the ``(d,)`` parameters after the last step.
     """
 
     model: VectorModel
@@ -280,9 +254,7 @@ class Descent:
     def shared(self) -> Hashable:
         """Key that requests must share to be computed together with bit-identical results; None if computed alone."""
         chain = shared_chain(self.model, self.buffers)
-        if chain is None:
-            return None
-        if self.train and any(type(layer) is nn.Dropout for layer in chain.vectors):
+        if chain is None or (self.train and any(type(layer) is nn.Dropout for layer in chain.vectors)):
             return None
         loss, kind, batches = self.loss, self.optimiser, self.batches
         named = (loss.func, tuple(sorted(loss.keywords.items()))) if isinstance(loss, partial) else loss
@@ -312,9 +284,9 @@ def _descend(requests: Sequence[Descent], forward: Forward) -> list[Tensor]:
     clip = first.optimiser.clip
     clipped = None if clip is None else lambda x, gradient: clipped_to(gradient, clip)
     models = descending(forward, starts, _optimiser(requests, starts), clipped)
-    pool, indices = _pooled([one.batches for one in requests])
-    for chosen, compared in zip(indices.split(first.batches.sizes, 1), _compared(requests), strict=True):
-        inputs = pool.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
+    chosen = zip(*(one.batches.indices.split(first.batches.sizes) for one in requests), strict=True)
+    for indices, compared in zip(chosen, _compared(requests), strict=True):
+        inputs = torch.stack([one.batches.inputs[own] for one, own in zip(requests, indices, strict=True)])
         outputs = models.outputs(len(starts), inputs)
         models.step(_gradient(requests, outputs, inputs, compared))
     return [row.clone() for row in models.x]
@@ -335,19 +307,6 @@ def _compared(requests: Sequence[Descent]) -> Iterator[list[Tensor]]:
     together = [torch.stack(same).split(sizes, 1) for same in zip(*each, strict=True)]
     for index in range(len(sizes)):
         yield [parts[index] for parts in together]
-
-
-def _pooled(batches: Sequence[Minibatches]) -> tuple[Tensor, Tensor]:
-    """Return the union of several servers' inputs, and the ``(G, s)`` indices of each server's inputs in it."""
-    pools = {id(one.inputs): one.inputs for one in batches}
-    indices = torch.stack([one.indices for one in batches])
-    if len(pools) == 1:
-        return batches[0].inputs, indices
-    begins, total = {}, 0
-    for name, inputs in pools.items():
-        begins[name], total = total, total + len(inputs)
-    shift = torch.tensor([begins[id(one.inputs)] for one in batches], device=indices.device)
-    return torch.cat(list(pools.values())), indices + shift[:, None]
 
 
 def _gradient(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor, compared: Sequence[Tensor]) -> Tensor:

@@ -15,9 +15,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.stacked import (
     Alone,
     Chain,
@@ -25,7 +23,7 @@ from asyncfl_lite.models.stacked import (
     SideBySide,
     chain_of,
     images_of_all,
-    linear,
+    side_by_side,
     vectors_of_each,
 )
 
@@ -43,7 +41,7 @@ ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
 Backward = Callable[[Tensor], Tensor]
 """``(G, B, …)`` gradient of the outputs -> ``(G, d)`` gradient of the parameters"""
 WithBackward = Callable[..., tuple[Tensor, Backward]]
-"""``(x (G, d), inputs (G, B, …), draws) -> (outputs (G, B, …), backward)``"""
+"""``(x (G, d), inputs (G, B, …)) -> (outputs (G, B, …), backward)``"""
 Loss = Callable[..., Tensor]
 """``(predictions (…, C), *compared) -> losses``"""
 Gradient = Callable[..., Tensor | None]
@@ -71,13 +69,7 @@ def gradient_of(loss: Loss, weights: Tensor, predictions: Tensor, *compared: Ten
 
 
 def cross_entropy_gradient(weights: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the ``(…, n, C)`` gradient, with respect to ``logits``, of weighted cross entropies.
-
-    Args:
-        weights: ``(…, n)``.
-        logits: ``(…, n, C)``.
-        labels: ``(…, n)`` int64.
-    """
+    """Return the gradient of ``(…, n)`` weighted cross entropies with respect to ``logits (…, n, C)``."""
     log = logits.flatten(0, -2).log_softmax(-1)
     aten: Any = torch.ops.aten
     of_log = aten.nll_loss_backward(weights.flatten(), log, labels.flatten(), None, 0, -100, log.new_zeros(()))
@@ -85,13 +77,7 @@ def cross_entropy_gradient(weights: Tensor, logits: Tensor, labels: Tensor) -> T
 
 
 def kl_gradient(weights: Tensor, target: Tensor, logits: Tensor) -> Tensor:
-    """Return the ``(…, n, C)`` gradient, with respect to ``logits``, of weighted ``KL(target ‖ softmax(logits))``.
-
-    Args:
-        weights: ``(…, n)``.
-        target: ``(…, n, C)`` probabilities.
-        logits: ``(…, n, C)``.
-    """
+    """Return the gradient of weighted ``KL(target ‖ softmax(logits))`` with respect to ``logits (…, n, C)``."""
     of_log = -weights.unsqueeze(-1) * target
     return torch.ops.aten._log_softmax_backward_data(of_log, logits.log_softmax(-1), logits.dim() - 1, logits.dtype)
 
@@ -106,10 +92,12 @@ def shortcut(forward: Forward) -> WithBackward | None:
     return None
 
 
-def _several(forward: SideBySide, x: Tensor, inputs: Tensor, draws: object = None) -> tuple[Tensor, Backward]:
+def _several(forward: SideBySide, x: Tensor, inputs: Tensor) -> tuple[Tensor, Backward]:
     """Return ``(G, B, C)`` outputs of several chains side by side, and their backward pass."""
     layers, kept = forward.chain.vectors, list[Tensor]()
-    outputs = _vector_layers(layers, inputs.flatten(2), iter(forward.parts(x)), kept)
+    outputs, parts = inputs.flatten(2), iter(forward.parts(x))
+    for layer in layers:
+        outputs = _applied(layer, outputs, parts, kept)
 
     def backward(gradient: Tensor) -> Tensor:
         found = list[Tensor]()
@@ -125,54 +113,13 @@ def _several(forward: SideBySide, x: Tensor, inputs: Tensor, draws: object = Non
     return outputs, backward
 
 
-def descending(forward: Forward, x: Tensor, lr: float | Tensor, weight_decay: float) -> Layers | Parts | None:
-    """Return models that take plain gradient steps part by part; None if they are not written out."""
+def descending(forward: Forward, x: Tensor, lr: float | Tensor, weight_decay: float) -> Layers | None:
+    """Return models that take plain gradient steps layer by layer; None if they are not written out."""
     if not ENABLED or not isinstance(forward, Alone | SideBySide):
         return None
     chain = chain_of(forward.model)
-    if chain is not None and _written_out(chain):
-        return Layers(SideBySide(forward.model, chain), x, lr, weight_decay)
-    return Parts(forward, x, lr, weight_decay) if isinstance(forward, Alone) and isinstance(lr, float) else None
-
-
-class Parts:
-    """One model alone, whose parameters take plain gradient steps one by one; bits are those of :class:`.steps.Rows`.
-
-    So the gradient is never copied into one vector, which would not stay in a processor's cache.
-
-    Args:
-        forward: the model's forward pass.
-        x: ``(1, d)`` first parameters, which are not changed.
-        lr: the learning rate.
-        weight_decay: factor of the parameters that is added to their gradient.
-
-    Attributes:
-        x: the ``(1, d)`` parameters.
-    """
-
-    def __init__(self, forward: Alone, x: Tensor, lr: float, weight_decay: float) -> None:
-        self.x = x.clone()
-        self._forward, self._lr, self._weight_decay = forward, lr, weight_decay
-        self._parts = [part.detach().requires_grad_() for part in forward.model.unflatten(self.x[0]).values()]
-
-    def merge(self, row: int, x: Tensor, weight: float) -> None:
-        """Move the model by a share ``weight`` of the way towards ``x (d,)``."""
-        self.x[row].lerp_(x, weight)
-
-    def outputs(self, rows: int, inputs: Tensor, draws: Draws | None = None) -> Tensor:
-        """Return the outputs ``(1, B, …)``."""
-        self._outputs = self._forward(self._parts, inputs, draws)
-        return self._outputs.detach()
-
-    @torch.no_grad()
-    def step(self, gradient: Tensor) -> None:
-        """Take a step, given the gradient of the outputs."""
-        found = torch.autograd.grad(self._outputs, self._parts, gradient, materialize_grads=True)
-        del self._outputs
-        for part, own in zip(self._parts, found, strict=True):
-            if self._weight_decay:
-                own = own.add(part, alpha=self._weight_decay)
-            part.add_(own, alpha=-self._lr)
+    written_out = chain is not None and _written_out(chain)
+    return Layers(SideBySide(forward.model, chain), x, lr, weight_decay) if written_out else None
 
 
 def _written_out(chain: Chain) -> bool:
@@ -188,12 +135,6 @@ class Layers:
 
     All models' parameters of a layer are one tensor. From a linear layer's weights, one matrix product subtracts the
     whole step, so that their gradient itself is never computed.
-
-    Args:
-        forward: the chains' forward pass.
-        x: ``(G, d)`` first parameters, which are not changed.
-        lr: the learning rate, or ``(G, 1)`` learning rates.
-        weight_decay: factor of the parameters that is added to their gradient.
     """
 
     def __init__(self, forward: SideBySide, x: Tensor, lr: float | Tensor, weight_decay: float) -> None:
@@ -214,7 +155,7 @@ class Layers:
         for part, other in zip(self._parts, self._forward.parts(x[None]), strict=True):
             part[row].lerp_(other[0], weight)
 
-    def outputs(self, rows: int, inputs: Tensor, draws: object = None) -> Tensor:
+    def outputs(self, rows: int, inputs: Tensor) -> Tensor:
         """Return the outputs ``(rows, B, C)`` of the first ``rows`` models."""
         parts, kept = iter([part[:rows] for part in self._parts]), list[Tensor]()
         images, vectors = self._forward.chain
@@ -222,10 +163,13 @@ class Layers:
         if images:
             h = images_of_all(inputs)
             for layer in images:
-                h = _image_layer(layer, h, parts, kept, rows)
+                h = _applied(layer, h, parts, kept)
             self._shape = h.shape
             h = vectors_of_each(h, rows)
-        return _vector_layers(vectors, h.flatten(2), parts, kept)
+        h = h.flatten(2)
+        for layer in vectors:
+            h = _applied(layer, h, parts, kept)
+        return h
 
     def step(self, gradient: Tensor) -> None:
         """Take a step with these models, given the gradient of their outputs."""
@@ -269,40 +213,25 @@ def _vector_layers_backward(
     return gradient
 
 
-def _vector_layers(layers: Sequence[nn.Module], h: Tensor, parts: Iterator[Tensor], kept: list[Tensor]) -> Tensor:
-    """Apply layers to vectors, and keep the tensors for the backward pass."""
-    for layer in layers:
-        if type(layer) is nn.Linear:
-            weight, bias = next(parts), None if layer.bias is None else next(parts)
-            kept += [h, weight]
-            h = linear(h, weight, bias)
-        else:
-            h = layer(h)
-            kept.append(h)
-    return h
-
-
-def _image_layer(layer: nn.Module, h: Tensor, parts: Iterator[Tensor], kept: list[Tensor], count: int) -> Tensor:
-    """Apply ``count`` copies of a layer to their models' images, and keep the tensors for the backward pass."""
-    if type(layer) is nn.Conv2d:
-        weight = next(parts).flatten(0, 1)
-        bias = None if layer.bias is None else next(parts).flatten()
-        kept += [h, weight]
-        groups = count * layer.groups
-        return functional.conv2d(h, weight, bias, layer.stride, layer.padding, layer.dilation, groups)
+def _applied(layer: nn.Module, h: Tensor, parts: Iterator[Tensor], kept: list[Tensor]) -> Tensor:
+    """Apply a layer to vectors, or to all models' images, and keep the tensors for the backward pass."""
+    if type(layer) in ELEMENTWISE:
+        h = layer(h)
+        kept.append(h)
+        return h
     if type(layer) is nn.MaxPool2d:
         pooled, indices = torch.ops.aten.max_pool2d_with_indices(h, *_pooling(layer))
         kept += [h, indices]
         return pooled
-    h = layer(h)
-    kept.append(h)
-    return h
+    weight, bias = next(parts), None if layer.bias is None else next(parts)
+    kept += [h, weight]
+    return side_by_side(layer, h, weight, bias, len(weight))
 
 
 def _image_layer_backward(layer: nn.Module, gradient: Tensor, kept: list[Tensor], count: int) -> list[Tensor]:
     """Return the gradients of a layer's images, bias and weight, given the gradient of its output."""
     if type(layer) is nn.Conv2d:
-        weight, h = kept.pop(), kept.pop()
+        weight, h = kept.pop().flatten(0, 1), kept.pop()
         has_bias, wanted = layer.bias is not None, bool(kept)
         of_h, of_weight, of_bias = torch.ops.aten.convolution_backward(
             gradient,

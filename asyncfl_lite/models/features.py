@@ -21,7 +21,7 @@ of embeddings, and also accepts embeddings in place of the tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -32,8 +32,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from asyncfl_lite.base.errors import ConfigError, reason
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.images import Tracker
-from asyncfl_lite.models.stacked import hidden_and_outputs
-from asyncfl_lite.models.vectors import Frozen, VectorModel, batch_sizes
+from asyncfl_lite.models.stacked import SideBySide, shared_chain
+from asyncfl_lite.models.vectors import VectorModel, batch_sizes
 
 NORMALISATIONS = (_BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
 WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -90,17 +90,11 @@ def _moments(features: Tensor) -> Tensor:
 
 
 @contextmanager
-def _watched(layers: list[nn.Module], look: Look) -> Iterator[dict[nn.Module, Tensor]]:
-    """Context that records means and variances of the features of ``layers`` in a forward pass inside the block."""
-    seen: dict[nn.Module, Tensor] = {}
-
-    def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-        seen.pop(layer, None)  # a layer that is called again moves to the end
-        seen[layer] = _moments(look(layer, inputs, output))
-
+def _hooked(layers: Iterable[nn.Module], note: Callable[[nn.Module, tuple[Any, ...], Any], None]) -> Iterator[None]:
+    """Context in which ``note`` is told of every call of ``layers``."""
     handles = [layer.register_forward_hook(note) for layer in layers]
     try:
-        yield seen
+        yield
     finally:
         for handle in handles:
             handle.remove()
@@ -118,16 +112,17 @@ def outputs_and_statistics(
 
     The model is in evaluation mode.
 
-    Args:
-        x: the model's ``(d,)`` parameters.
-        inputs: a batch of ``(n, …)`` inputs.
-        buffers: the model's ``(b,)`` running statistics.
-
     Returns:
         ``(n, C)`` outputs, and ``(2, channels)`` means and variances for each layer, in the module's order.
     """
     layers, look = _layers(model)
-    with _watched(layers, look) as seen:
+    seen: dict[nn.Module, Tensor] = {}
+
+    def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        seen.pop(layer, None)  # a layer that is called again moves to the end
+        seen[layer] = _moments(look(layer, inputs, output))
+
+    with _hooked(layers, note):
         outputs = model(x, inputs, buffers)
     if seen and look is _of_output:
         seen.popitem()  # the layer that was called last gives the logits
@@ -135,30 +130,21 @@ def outputs_and_statistics(
 
 
 def stacked_outputs_and_statistics(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """Return the result of :func:`outputs_and_statistics` for several models side by side.
-
-    Args:
-        model: a chain of layers on vectors, see :func:`.shared_chain`.
-        x: ``(G, d)`` parameters.
-        inputs: ``(G, n, …)``, one batch per model.
+    """Return the result of :func:`outputs_and_statistics` for G chains of layers on vectors, each with its own inputs.
 
     Returns:
         ``(G, n, C)`` outputs, and ``(G, 2, channels)`` means and variances for each layer.
     """
-    hidden, outputs = hidden_and_outputs(model, x, inputs)
+    chain = shared_chain(model)
+    if chain is None:
+        raise ValueError(f"{type(model.module).__name__} is no chain of layers on vectors")
+    forward = SideBySide(model, chain)
+    *hidden, outputs = forward.of_vectors(inputs.flatten(2), iter(forward.parts(x)))
     return outputs, [torch.stack(torch.var_mean(h, dim=1, correction=0)[::-1], 1) for h in hidden[:-1]]
 
 
 def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:
-    """Return the running means and variances of a model's BatchNorm layers, in the order of φ.
-
-    Args:
-        model: a model with BatchNorm.
-        buffers: the model's ``(b,)`` floating-point buffers.
-
-    Returns:
-        ``(2, F)`` means and variances.
-    """
+    """Return the ``(2, F)`` running means and variances in a model's ``(b,)`` buffers, in the order of φ."""
     parts = {slot.name: buffers[slot.start : slot.stop] for slot in model.buffer_slots}
     names = list(_statistics_keepers(model))
     rows = [torch.cat([parts[f"{name}.running_{what}"] for name in names]) for what in ("mean", "var")]
@@ -172,13 +158,7 @@ def feature_statistics(
     """Return φ̄, the feature statistics of a trained model on its client's samples.
 
     A model with BatchNorm already has φ̄ in its running statistics, at no cost; any other model needs one forward pass
-    over the samples, batch by batch.
-
-    Args:
-        x: the model's ``(d,)`` trained parameters.
-        inputs: ``(n, …)`` the client's samples.
-        buffers: the model's ``(b,)`` running statistics after training; needed with BatchNorm.
-        batch_size: number of samples in one forward pass.
+    over the ``(n, …)`` samples, batch by batch.
 
     Returns:
         ``(2, F)`` means and variances of all channels of all layers, without gradient; F may be 0.
@@ -204,7 +184,6 @@ def _joined(parts: list[Tensor], like: Tensor) -> Tensor:
 
 SAMPLES = 2
 """Number of texts on which a model is tried."""
-
 Table = Callable[[Tensor], Tensor]
 """A function from a model's ``(d,)`` parameters to its ``(tokens, width)`` table of embeddings."""
 
@@ -215,16 +194,12 @@ def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
     The table is the weight of the ``nn.Embedding`` to which the model passes the tokens; it may be tied to other
     weights, or frozen.
 
-    Args:
-        model: a model for the task's texts.
-        spec: length of a text and number of tokens.
-        x: the model's ``(d,)`` parameters.
-
     Raises:
         ConfigError: when the model has no ``nn.Embedding`` with a row for every token.
     """
     vocabulary = spec.vocabulary or 0
-    layers = [layer for layer in _embeddings(model.module) if layer.num_embeddings >= vocabulary]
+    embeddings = [layer for layer in model.module.modules() if isinstance(layer, nn.Embedding)]
+    layers = [layer for layer in embeddings if layer.num_embeddings >= vocabulary]
     if not layers:
         raise ConfigError(
             "model: made-up text needs a model with an embedding layer, such as text_transformer: an nn.Embedding with "
@@ -233,16 +208,11 @@ def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
     tokens, called = _tokens(spec, x), list[nn.Embedding]()
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-        if inputs and isinstance(inputs[0], Tensor) and torch.equal(inputs[0], tokens):
-            called.extend([layer] if isinstance(layer, nn.Embedding) else [])
+        if isinstance(layer, nn.Embedding) and inputs and torch.equal(inputs[0], tokens):
+            called.append(layer)
 
-    handles = [layer.register_forward_hook(note) for layer in layers]
-    try:
-        with torch.no_grad():
-            model(x, tokens)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with _hooked(layers, note), torch.no_grad():
+        model(x, tokens)
     weight = (called or layers)[0].weight
     names = (name for name, parameter in model.module.named_parameters() if parameter is weight)
     name, trained = next(names, None), {slot.name for slot in model.parameter_slots}
@@ -251,12 +221,6 @@ def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
 
 def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table: Table) -> None:
     """Check, on two texts, that a model accepts embeddings in place of token ids.
-
-    Args:
-        model: a model for the task's texts.
-        spec: length of a text and number of tokens.
-        x: the model's ``(d,)`` parameters.
-        table: the model's table of embeddings, from :func:`table_of`.
 
     Raises:
         ConfigError: when the model fails on embeddings, when the shape of its outputs or the layers that a text goes
@@ -289,11 +253,3 @@ def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table
 def _tokens(spec: InputSpec, like: Tensor) -> Tensor:
     tokens = torch.arange(SAMPLES * spec.shape[0], device=like.device) % (spec.vocabulary or 1)
     return tokens.view(SAMPLES, *spec.shape)
-
-
-def _embeddings(module: nn.Module) -> Iterator[nn.Embedding]:
-    for part in module.modules():
-        if isinstance(part, nn.Embedding):
-            yield part
-        elif isinstance(part, Frozen):
-            yield from _embeddings(part.held)

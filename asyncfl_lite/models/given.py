@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError, reason, shown
-from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
+from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec, copy_of
 from asyncfl_lite.models.vectors import copied
 from asyncfl_lite.models.weights import digest_of
 
@@ -40,24 +40,17 @@ class GivenModel(ModelSpec):
         Raises:
             ConfigError: when ``model`` is neither a module nor a function without arguments that returns one.
         """
-        if isinstance(model, nn.Module):
-            module = model
-        else:
-            if not callable(model):
-                raise ConfigError(
-                    "model: must be a torch.nn.Module, or a function without arguments that returns one, got "
-                    f"{shown(model)}; a name belongs into the configuration"
-                )
-            returned = _made(model)
-            if not isinstance(returned, nn.Module):
-                what = type(returned).__name__
-                raise ConfigError(f"model: {_name_of(model)}() must return a torch.nn.Module, got {what}")
-            module = returned
+        if not callable(model):
+            raise ConfigError(
+                "model: must be a torch.nn.Module, or a function without arguments that returns one, got "
+                f"{shown(model)}; a name belongs into the configuration"
+            )
+        module = model if isinstance(model, nn.Module) else _made(model)
+        if not isinstance(module, nn.Module):
+            what = type(module).__name__
+            raise ConfigError(f"model: {_name_of(model)}() must return a torch.nn.Module, got {what}")
         name, values = type(module).__name__, module.state_dict()
-        try:
-            own = copied(module) if module is model else None
-        except Exception as error:
-            raise ConfigError(f"model: {name!r} cannot be copied ({type(error).__name__}: {reason(error)})") from error
+        own = copy_of(name, module) if module is model else None
         trained = [place for place, parameter in module.named_parameters() if parameter.requires_grad]
         shapes = [(place, tuple(value.shape), value.dtype) for place, value in values.items()]
         layers = re.sub(r" at 0x[0-9a-f]+", "", repr(module))
@@ -77,11 +70,7 @@ class GivenModel(ModelSpec):
         return self.name or super().title
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Return the module.
-
-        Raises:
-            ConfigError: when only the module's name is known, as after a result was loaded.
-        """
+        """Return the module, unless only its name is known, as after a result was loaded."""
         if self._given is None:
             name = f" ({self.name!r})" if self.name else ""
             raise ConfigError(
@@ -113,7 +102,6 @@ def read_as_transformers_do(
 
 
 def _made(model: Callable[[], Any]) -> Any:
-    """Return what a user's function makes, for any seed."""
     try:
         with seeded(0):
             return model()

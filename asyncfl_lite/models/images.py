@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
 import torch
 from pydantic import BeforeValidator, Field
@@ -24,15 +24,6 @@ class Tracker(nn.Module):
 
     In a run, the statistics begin at 0 and 1 in every job and with every version of the global model, whatever the
     method and ``bn_mode``. So a client's report contains the statistics of its own data alone.
-
-    Args:
-        channels: number of channels, the second axis of the inputs.
-
-    >>> layer = Tracker(1)
-    >>> layer(torch.tensor([[1.0], [3.0]])).tolist()
-    [[1.0], [3.0]]
-    >>> layer.running_mean, layer.running_var  # 0.9 of 0 and 0.1 of 2; 0.9 of 1 and 0.1 of 1
-    (tensor([0.2000]), tensor([1.]))
     """
 
     running_mean: Tensor
@@ -52,11 +43,6 @@ class Tracker(nn.Module):
             self.running_var.lerp_(variance, MOMENTUM)
         return inputs
 
-    def reset(self) -> None:
-        """Forget everything that was recorded."""
-        self.running_mean.zero_()
-        self.running_var.fill_(1.0)
-
     def extra_repr(self) -> str:
         """Return the number of channels, for ``repr``."""
         return str(self.channels)
@@ -66,7 +52,8 @@ def begin_anew(model: VectorModel) -> None:
     """Reset all trackers of a model: its module may have been trained before."""
     for layer in model.module.modules():
         if isinstance(layer, Tracker):
-            layer.reset()
+            layer.running_mean.zero_()
+            layer.running_var.fill_(1.0)
 
 
 def only_tracks(model: VectorModel) -> bool:
@@ -77,8 +64,6 @@ def only_tracks(model: VectorModel) -> bool:
 
 
 Norm = Literal["none", "group", "batch", "tracker"]
-
-
 NORMS: dict[Norm, Callable[[int], nn.Module]] = {
     "none": lambda channels: nn.Identity(),
     "group": partial(nn.GroupNorm, 2),
@@ -92,22 +77,18 @@ def _widened(sizes: tuple[int, ...], scale: float) -> tuple[int, ...]:
     return tuple(max(2, 2 * round(size * scale / 2)) for size in sizes)
 
 
-class _Convolution(NamedTuple):
-    channels: int
-    kernel: int
-    padding: int
-    pool: bool
-
-
 def _network(
     name: str,
-    convolutions: Sequence[_Convolution],
+    convolutions: Sequence[tuple[int, int, int, bool]],
     hidden: Sequence[int],
     input_shape: tuple[int, ...],
     num_classes: int,
     norm: Norm = "none",
 ) -> nn.Module:
-    """Build convolutions, each with normalisation, ReLU and perhaps 2×2 max-pooling, then linear layers with ReLU."""
+    """Build convolutions, each with normalisation, ReLU and perhaps 2×2 max-pooling, then linear layers with ReLU.
+
+    A convolution is given by its output channels, the side of its kernel, its padding, and whether pooling follows.
+    """
     before, *sides = input_shape
     layers: list[nn.Module] = []
     for channels, kernel, padding, pool in convolutions:
@@ -155,13 +136,7 @@ class MLP(ModelSpec):
 
 @MODELS.register("cnn")
 class CNN(ModelSpec):
-    """3×3 convolutions, each followed by 2×2 max-pooling, then one linear layer.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> module = MODELS.get("cnn")().build((1, 8, 8), 10)
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    1898
-    """
+    """3×3 convolutions, each followed by 2×2 max-pooling, then one linear layer."""
 
     takes = "images"
 
@@ -173,7 +148,7 @@ class CNN(ModelSpec):
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 2^len(channels) pixels a side."""
-        convolutions = [_Convolution(size, 3, 1, True) for size in self.channels]
+        convolutions = [(size, 3, 1, True) for size in self.channels]
         return _network("cnn", convolutions, (), input_shape, num_classes, self.norm)
 
     def larger(self, scale: float) -> CNN:
@@ -182,16 +157,12 @@ class CNN(ModelSpec):
 
 
 class ScaledCNN(ModelSpec):
-    """Abstract base of the papers' CNNs, which can be made larger or smaller."""
+    """Abstract base of the papers' CNNs."""
 
     takes = "images"
 
     scale: float = Field(1.0, gt=0)
     """Factor on the number of channels and units."""
-
-    def larger(self, scale: float) -> ScaledCNN:
-        """Return a larger version with ``scale`` times as many channels and units, to teach this one."""
-        return self.model_copy(update={"scale": scale * self.scale})
 
 
 @MODELS.register("flgo_cnn")
@@ -200,18 +171,13 @@ class FLGoCNN(ScaledCNN):
 
     MNIST: two padded 5×5 convolutions with 32 and 64 channels, then 512 units. CIFAR: two unpadded ones with 64 and 64
     channels, then 384 and 192 units. They have 1,663,370 and 797,962 parameters.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> module = MODELS.get("flgo_cnn")().build((1, 28, 28), 10)
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    1663370
     """
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 4 pixels a side, or 16 in colour."""
         colour = input_shape[0] == 3
         channels, hidden, padding = ((64, 64), (384, 192), 0) if colour else ((32, 64), (512,), 2)
-        convolutions = [_Convolution(size, 5, padding, True) for size in _widened(channels, self.scale)]
+        convolutions = [(size, 5, padding, True) for size in _widened(channels, self.scale)]
         return _network("flgo_cnn", convolutions, _widened(hidden, self.scale), input_shape, num_classes)
 
 
@@ -219,15 +185,9 @@ class FLGoCNN(ScaledCNN):
 class FEMNISTCNN(ScaledCNN):
     """FedRevive's CNN for FEMNIST, with 421,058 parameters.
 
-    Three 3×3 convolutions with 64 channels each come before linear layers of 200 and 100 units.
-
-    The paper prints only the number of parameters, 421k; the layers are those of the authors' code, which records means
-    and variances after each convolution but does not normalise by them.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> module = MODELS.get("femnist_cnn")().build((1, 28, 28), 62)
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    421058
+    Three 3×3 convolutions with 64 channels each come before linear layers of 200 and 100 units. The paper prints only
+    the number of parameters, 421k; the layers are those of the authors' code, which records means and variances after
+    each convolution but does not normalise by them.
     """
 
     norm: Norm = "none"
@@ -237,7 +197,7 @@ class FEMNISTCNN(ScaledCNN):
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 12 pixels a side."""
         sizes = _widened((64, 64, 64), self.scale)
-        convolutions = [_Convolution(size, 3, 0, pool) for size, pool in zip(sizes, (False, True, True), strict=True)]
+        convolutions = [(size, 3, 0, pool) for size, pool in zip(sizes, (False, True, True), strict=True)]
         hidden = _widened((200, 100), self.scale)
         return _network("femnist_cnn", convolutions, hidden, input_shape, num_classes, self.norm)
 
@@ -286,11 +246,7 @@ class Residual(ModelSpec):
         return found
 
     def larger(self, scale: float) -> Self:
-        """Return a larger version with ``scale`` times as many blocks, to teach this one.
-
-        With twice as many blocks, ResNet-18 becomes ResNet-34, and with 1.5 times as many it becomes ResNet-26 (KUIPER
-        §3.1).
-        """
+        """Return one with ``scale`` times as many blocks; twice as large, ResNet-18 is ResNet-34 (KUIPER §3.1)."""
         blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
         return self.model_copy(update={"blocks": blocks})
 
@@ -301,11 +257,6 @@ class ResNet(Residual):
 
     ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, with 11,173,962 parameters for 10 classes;
     ``blocks="resnet18"`` is the same.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> module = MODELS.get("resnet")(width=8).build((3, 32, 32), 10)
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    19954
     """
 
     takes = "images"

@@ -1,7 +1,6 @@
-"""Checks of a model's behaviour before anything is trained, above all for users' own models.
+"""Checks of a model's behaviour on two samples before anything is trained, above all for users' own models.
 
-A user's module can do anything that Python can. A run therefore tries it on two samples first, so that a problem
-appears as a one-line message at the start, not as a traceback or as wrong numbers in the middle of the run.
+So a problem appears as a one-line message at the start, not as a traceback or wrong numbers in the middle of a run.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from torch import Tensor
 from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError, reason
 from asyncfl_lite.base.streams import GlobalStates, untouched_generators
-from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -31,7 +29,7 @@ def check_conduct(
 
     Args:
         name: the model's name, for messages.
-        model: the model to check.
+        model: the model.
         inputs: ``(n, …)`` samples of the task; the first two are used.
         output_shape: the shape of one sample's outputs.
         vocabulary: number of the task's tokens, the last of which is tried, too; None for other inputs.
@@ -51,9 +49,7 @@ def check_conduct(
     if vocabulary is not None:
         first[-1, -1] = vocabulary - 1
     with untouched_generators():
-        tried = _Tried(name, model, *model.flatten(), first, vocabulary)
-        tried.check_in_use(output_shape)
-        return tried.check_in_training()
+        return _Tried(name, model, *model.flatten(), first, vocabulary).check(output_shape)
 
 
 def _first(inputs: Tensor, count: int = SAMPLES) -> Tensor:
@@ -61,12 +57,7 @@ def _first(inputs: Tensor, count: int = SAMPLES) -> Tensor:
 
 
 def takes_one(model: VectorModel, inputs: Tensor, train: bool = True) -> bool:
-    """Return whether a model takes a minibatch of one sample, by trying the first of ``(n, …)`` inputs.
-
-    Args:
-        inputs: samples of the task.
-        train: whether it is tried in training mode.
-    """
+    """Return whether a model takes a minibatch of one sample, by trying the first of ``(n, …)`` inputs."""
     x, buffers = model.flatten()
     shapes: list[torch.Size] = []
 
@@ -85,12 +76,7 @@ def takes_one(model: VectorModel, inputs: Tensor, train: bool = True) -> bool:
 
 @dataclass
 class _Tried:
-    """A model together with the inputs on which it is tried.
-
-    Attributes:
-        states: states of the global random generators after the latest call.
-        outputs: its outputs in evaluation mode.
-    """
+    """A model, the inputs on which it is tried, and the global random generators' states after the latest call."""
 
     name: str
     model: VectorModel
@@ -99,30 +85,25 @@ class _Tried:
     inputs: Tensor
     vocabulary: int | None = None
     states: GlobalStates = field(init=False, default_factory=GlobalStates.now)
-    outputs: Tensor = field(init=False)
 
-    def check_in_use(self, output_shape: tuple[int, ...]) -> None:
-        """Raise an error if outputs in evaluation mode are not logits of the task's shape, or are random."""
+    def check(self, output_shape: tuple[int, ...]) -> bool:
+        """Return whether training uses torch's generator; raise an error unless the outputs follow from the inputs."""
         wanted = (len(self.inputs), *output_shape)
-        outputs, _, drew = self._call(train=False)
-        if not isinstance(outputs, Tensor):
-            self._refuse(f"must return a tensor of logits {wanted}, got a {type(outputs).__name__}")
-        if tuple(outputs.shape) != wanted or not outputs.is_floating_point():
-            kind = str(outputs.dtype).removeprefix("torch.")
-            self._refuse(f"must return logits {wanted}, got {tuple(outputs.shape)} of {kind}")
+        first, _, drew = self._call(train=False)
+        if not isinstance(first, Tensor):
+            self._refuse(f"must return a tensor of logits {wanted}, got a {type(first).__name__}")
+        if tuple(first.shape) != wanted or not first.is_floating_point():
+            kind = str(first.dtype).removeprefix("torch.")
+            self._refuse(f"must return logits {wanted}, got {tuple(first.shape)} of {kind}")
         if any(drew):
             self._refuse("draws random numbers in evaluation mode; for dropout, write F.dropout(h, p, self.training)")
-        self.outputs = outputs
         self.model.needs_two = not takes_one(self.model, self.inputs, train=False)
-
-    def check_in_training(self) -> bool:
-        """Return whether training uses torch's generator; raise if it uses another, or if a repeated call differs."""
         outputs, buffers, (from_torch, from_others) = self._call(train=True)
         if from_others:
             self._refuse("draws from Python's or numpy's random numbers; use torch's, which follow the run's seed")
         again, moved, _ = self._call(train=True)
         in_use, _, _ = self._call(train=False)
-        if not (_close(outputs, again) and _close(buffers, moved) and _close(self.outputs, in_use)):
+        if not (_close(outputs, again) and _close(buffers, moved) and _close(first, in_use)):
             self._refuse("gives something else when it is called again on the same inputs: it keeps count of its calls")
         return from_torch
 
@@ -143,9 +124,8 @@ class _Tried:
             shape, how = tuple(self.inputs.shape), "in training" if train else "in evaluation mode"
             hint = ""
             if self.vocabulary is not None and "index" in str(error).lower():
-                hint = (
-                    f"; it must take all {self.vocabulary} tokens of the task, inputs.vocabulary in build_for(inputs)"
-                )
+                known = f"all {self.vocabulary} tokens of the task, inputs.vocabulary in build_for(inputs)"
+                hint = f"; it must take {known}"
             self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)}){hint}", error)
         if inputs._version != written or not torch.equal(inputs, self.inputs):
             self.model.overwrites = True
@@ -157,13 +137,10 @@ class _Tried:
         raise ConfigError(f"model: {self.name!r} {why}") from cause
 
 
-def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
-    """Return the reason why several models cannot be trained in one computation; an empty string if they can.
+def why_alone(model: VectorModel, inputs: Tensor) -> str:
+    """Return why several models like this one cannot be trained in one computation; an empty string if they can.
 
-    Args:
-        model: a model without running statistics.
-        inputs: ``(n, …)`` samples of the task; the first two are used.
-        draws: whether the model draws random numbers in training.
+    The model has no running statistics, and draws no random numbers. It is tried on the first two of the inputs.
     """
     chain = chain_of(model)
     if chain is not None and (not chain.images or inputs.dim() == 4):
@@ -175,34 +152,17 @@ def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
     try:
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
-            together = _gradients(model, xs, both, draws)
-        alone = torch.stack([_gradient(model, *row, draws) for row in zip(xs, both, range(2), strict=True)])
-        whole, part = (model(x, some, train=not draws) for some in (inputs, inputs[:1]))
+            point = xs.clone().requires_grad_()
+            (together,) = torch.autograd.grad(_weighed(stacked_forward(model)(point, both)), point)
+        alone = torch.stack([model.gradient(*row, _weighed, train=True)[1] for row in zip(xs, both, strict=True)])
+        whole, part = (model(x, some, train=True) for some in (inputs, inputs[:1]))
     except Exception as error:
         return reason(error).partition(". ")[0]
     if any("performance drop" in str(warning.message) for warning in raised):
         return "torch.func.vmap has no rule for one of its operations"
     if not _close(together, alone):
         return "torch.func.vmap gives other gradients"
-    if not _close(whole[:1], part):
-        return DEPENDS
-    return ""
-
-
-def _gradients(model: VectorModel, xs: Tensor, inputs: Tensor, draws: bool) -> Tensor:
-    point = xs.clone().requires_grad_()
-    generators = [_generators(row, inputs.device) for row in range(len(xs))]
-    of_all = Draws(generators, [inputs.shape[1]] * len(xs), inputs.shape[1]) if draws else None
-    return torch.autograd.grad(_weighed(stacked_forward(model)(point, inputs, of_all)), point)[0]
-
-
-def _gradient(model: VectorModel, x: Tensor, inputs: Tensor, row: int, draws: bool) -> Tensor:
-    with Draws([_generators(row, inputs.device)]):
-        return model.gradient(x, inputs, _weighed, train=True)[1]
-
-
-def _generators(row: int, device: torch.device) -> Generators:
-    return Generators.seeded((row, row), device)
+    return "" if _close(whole[:1], part) else DEPENDS
 
 
 def _weighed(outputs: Tensor) -> Tensor:

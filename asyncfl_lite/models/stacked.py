@@ -9,33 +9,25 @@ product. The results are those of ``vmap``, up to rounding.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.func import vmap
 from torch.nn import functional
 
-from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.vectors import VectorModel
 
+Forward = Callable[[Tensor, Tensor], Tensor]
+"""A forward pass of several models in training mode: ``(x (G, d), inputs (G, B, …)) -> outputs (G, B, …)``.
 
-class Forward(Protocol):
-    """A forward pass of several models in training mode."""
-
-    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
-        """Return outputs ``(G, B, …)``, differentiable in ``x (G, d)``, for ``inputs (G, B, …)``.
-
-        Dropout draws from ``draws``; without it, dropout has no effect in a chain, and cannot be computed in any other
-        model.
-        """
-
+The outputs are differentiable in ``x``. Dropout has no effect in a chain; no other model that draws has such a pass.
+"""
 
 ELEMENTWISE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Identity)
 POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
-
 
 ALIGNED = 4
 """Alignment, in 4-byte numbers, at which libraries compute matrix products with the same bits."""
@@ -55,9 +47,7 @@ class Chain(NamedTuple):
 def stacked_forward(model: VectorModel) -> Forward:
     """Return the forward pass of several models like ``model``: hand-written for a chain, else by vmap."""
     chain = chain_of(model)
-    if chain is None:
-        return Vectorised(model)
-    return SideBySide(model, chain)
+    return vmap(partial(model, train=True)) if chain is None else SideBySide(model, chain)
 
 
 def chain_of(model: VectorModel) -> Chain | None:
@@ -116,24 +106,15 @@ def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
 
 
 def keeps_bits(chain: Chain, *sizes: int) -> bool:
-    """Return whether computing models side by side gives results bit-identical to computing each one alone.
+    """Return whether chains on vectors have the same bits side by side as alone, for minibatches of these ``sizes``.
 
     A library may round a matrix product differently if a matrix does not begin at a multiple of 16 bytes in memory, and
     a function that it computes for several numbers at once if these do not fill the registers. Side by side, a model's
     matrices begin where those of the model before it end. So no minibatch may consist of one sample; a layer's weights,
     and its inputs and outputs for each minibatch, must each consist of a multiple of :data:`ALIGNED` numbers; and the
     inputs of such a function must consist of a multiple of :data:`FILLED` numbers.
-
-    Args:
-        chain: a chain that has only layers on vectors.
-        sizes: the sizes of the minibatches.
-
-    >>> chain = Chain([], [nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)])
-    >>> keeps_bits(chain, 10), keeps_bits(chain, 5), keeps_bits(chain, 10, 1)
-    (True, False, False)
     """
-    weights, inputs, width = [], [], 0
-    filled = []
+    weights, inputs, filled, width = [], [], [], 0
     for layer in chain.vectors:
         if type(layer) is nn.Linear:
             width = layer.out_features
@@ -158,69 +139,45 @@ def _is_of_images(layer: nn.Module) -> bool:
     return type(layer) in (nn.GroupNorm, *POOLING, *ELEMENTWISE)
 
 
-class Vectorised:
-    """The forward pass of any model that ``vmap`` supports; see :class:`Forward`."""
-
-    def __init__(self, model: VectorModel) -> None:
-        self.model = model
-
-    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
-        """Return ``(G, B, …)`` outputs."""
-        if draws is None:
-            return vmap(lambda x, inputs: self.model(x, inputs, train=True))(x, inputs)
-
-        def one(x: Tensor, inputs: Tensor) -> Tensor:
-            draws.row = x
-            return self.model(x, inputs, train=True)
-
-        with draws:
-            return vmap(one)(x, inputs)
-
-
 class Alone:
-    """The forward pass of one model, as a stack of one whose bits are those of its module; see :class:`Forward`.
+    """The forward pass of one model, as a stack of one whose bits are those of its module; see :data:`Forward`.
 
-    Args:
-        model: the model.
-        buffers: ``(b,)`` running statistics, or None; training mode writes into them.
-        train: whether BatchNorm and dropout act as in training.
+    Training mode writes into ``buffers (b,)``.
     """
 
     def __init__(self, model: VectorModel, buffers: Tensor | None = None, *, train: bool = True) -> None:
         self.model, self.buffers, self.train = model, buffers, train
 
-    def __call__(self, x: Tensor | Sequence[Tensor], inputs: Tensor, draws: Draws | None = None) -> Tensor:
-        """Return ``(1, B, …)`` outputs; ``x`` may also be the parameters one by one, as they are in the module."""
-        with draws or nullcontext():
-            inputs = self.model.laid_out(inputs.squeeze(0))
-            x = x.squeeze(0) if isinstance(x, Tensor) else x
-            return self.model(x, inputs, self.buffers, train=self.train).unsqueeze(0)
+    def __call__(self, x: Tensor, inputs: Tensor) -> Tensor:
+        """Return ``(1, B, …)`` outputs."""
+        inputs = self.model.laid_out(inputs.squeeze(0))
+        return self.model(x.squeeze(0), inputs, self.buffers, train=self.train).unsqueeze(0)
 
 
 class SideBySide:
-    """The forward pass of several chains side by side; see :class:`Forward`."""
+    """The forward pass of several chains side by side; see :data:`Forward`."""
 
     def __init__(self, model: VectorModel, chain: Chain) -> None:
         self.model, self.chain = model, chain
         slots = model.parameter_slots
         self._sizes, self._shapes = [slot.stop - slot.start for slot in slots], [(-1, *slot.shape) for slot in slots]
 
-    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+    def __call__(self, x: Tensor, inputs: Tensor) -> Tensor:
         """Return ``(G, B, C)`` outputs."""
         parts = iter(self.parts(x))
         if self.chain.images:
             h = images_of_all(inputs)
             for layer in self.chain.images:
-                h = _side_by_side(layer, h, _own(layer, parts), len(x))
+                h = side_by_side(layer, h, *_own(layer, parts), len(x))
             inputs = vectors_of_each(h, len(x))
-        return self.of_vectors(inputs.flatten(2), parts, draws)[-1]
+        return self.of_vectors(inputs.flatten(2), parts)[-1]
 
     def parts(self, x: Tensor) -> list[Tensor]:
         """Return the ``(G, …)`` parameters in the order of the layers, views of the ``(G, d)`` vectors."""
         split = zip(x.split(self._sizes, 1), self._shapes, strict=True)
         return [part.view(shape) for part, shape in split]
 
-    def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
+    def of_vectors(self, h: Tensor, parts: Iterator[Tensor]) -> list[Tensor]:
         """Apply the chain's layers on vectors to ``h``; return each linear layer's outputs, then the models' outputs.
 
         ``h`` is ``(G, B, features)``.
@@ -228,30 +185,10 @@ class SideBySide:
         hidden = []
         for layer in self.chain.vectors:
             if type(layer) is not nn.Dropout:
-                h = _side_by_side(layer, h, _own(layer, parts), len(h))
-            elif draws is not None:
-                h = draws.dropped(h, layer.p)
+                h = side_by_side(layer, h, *_own(layer, parts), len(h))
             if type(layer) is nn.Linear:
                 hidden.append(h)
         return [*hidden, h]
-
-
-def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[list[Tensor], Tensor]:
-    """Return the linear layers' outputs, each ``(G, B, features)``, and the models' ``(G, B, C)`` outputs.
-
-    Args:
-        model: a chain of layers on vectors.
-        x: ``(G, d)`` parameters.
-        inputs: ``(G, B, …)``.
-
-    Both results are differentiable in ``x`` and ``inputs``; dropout has no effect.
-    """
-    found = chain_of(model)
-    if found is None:
-        raise ValueError(f"{type(model.module).__name__} is no chain of layers on vectors")
-    chain = SideBySide(model, found)
-    *hidden, outputs = chain.of_vectors(inputs.flatten(2), iter(chain.parts(x)))
-    return hidden, outputs
 
 
 def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tensor | None]:
@@ -260,16 +197,19 @@ def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tens
     return weight, None if getattr(layer, "bias", None) is None else next(parts)
 
 
-def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], count: int) -> Tensor:
-    """Apply ``count`` copies of ``layer``, each with its own parameters, to the activations of as many models."""
-    weight, bias = own
+def side_by_side(layer: nn.Module, h: Tensor, weight: Tensor | None, bias: Tensor | None, count: int) -> Tensor:
+    """Apply ``count`` copies of ``layer``, each with its own parameters, to the activations of as many models.
+
+    For a linear layer, ``h`` is ``(count, B, features)``; else it is ``(B, count · channels, height, width)``.
+    """
     if type(layer) is nn.Linear and weight is not None:
-        return linear(h, weight, bias)
+        turned = weight.transpose(1, 2)
+        return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
     if type(layer) is nn.Conv2d and weight is not None:
         bias, groups = None if bias is None else bias.flatten(), count * layer.groups
         return functional.conv2d(h, weight.flatten(0, 1), bias, layer.stride, layer.padding, layer.dilation, groups)
     if type(layer) is nn.GroupNorm:
-        weight, bias = (None if part is None else part.flatten() for part in own)
+        weight, bias = (None if part is None else part.flatten() for part in (weight, bias))
         return functional.group_norm(h, count * layer.num_groups, weight, bias, layer.eps)
     return layer(h)
 
@@ -282,12 +222,3 @@ def images_of_all(inputs: Tensor) -> Tensor:
 def vectors_of_each(images: Tensor, count: int) -> Tensor:
     """Reorder ``(B, G · channels, height, width)`` images to ``(G, B, channels · height · width)``."""
     return images.unflatten(1, (count, -1)).transpose(0, 1).flatten(2)
-
-
-def linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Apply G linear layers to ``h (G, B, in)``, each with its own weights; return ``(G, B, out)``.
-
-    ``weight`` is ``(G, out, in)``; ``bias`` is ``(G, out)`` or None.
-    """
-    turned = weight.transpose(1, 2)
-    return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)

@@ -1,10 +1,8 @@
 """Steps of gradient descent: gradients of losses, and optimisers.
 
-Both work on one model, or on several side by side: every row of a ``(G, d)`` matrix is one client's or one server's
-model. Gradients are autograd's; what :mod:`.fast` has written out by hand is taken from there: gradients with the same
-bits, and plain gradient steps of chains of layers, which are rounded differently. Each row takes the steps that
-``torch.optim`` would take for this model alone (a test compares them), with a state that starts fresh for every job.
-The last rows may drop out, because a later call may pass fewer rows.
+Every row of a ``(G, d)`` matrix is one client's or one server's model. Gradients are autograd's; what :mod:`.fast` has
+written out by hand is taken from there. Each row takes the steps that ``torch.optim`` would take for this model alone
+(a test compares them), with a state that starts fresh for every job. A later call may pass fewer rows.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.models import fast
-from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.stacked import Forward
 
 
@@ -28,9 +25,9 @@ def with_backward(forward: Forward) -> fast.WithBackward:
     if fast.ENABLED and (shortcut := fast.shortcut(forward)) is not None:
         return shortcut
 
-    def by_autograd(x: Tensor, inputs: Tensor, draws: Draws | None = None) -> tuple[Tensor, fast.Backward]:
+    def by_autograd(x: Tensor, inputs: Tensor) -> tuple[Tensor, fast.Backward]:
         point = x.detach().requires_grad_()
-        outputs = forward(point, inputs, draws)
+        outputs = forward(point, inputs)
         return outputs.detach(), lambda gradient: torch.autograd.grad(outputs, point, gradient)[0]
 
     return by_autograd
@@ -41,11 +38,7 @@ def losses_and_gradient(
 ) -> tuple[Tensor | None, Tensor]:
     """Return the losses, if they were computed, and the gradient of their weighted sum with respect to ``predictions``.
 
-    Args:
-        loss: a function, a method, or a :class:`~functools.partial` of one with settings.
-        weights: the losses' weights, in the shape of the losses.
-        predictions: ``(…, C)``, detached from autograd's graph.
-        compared: the loss's other arguments.
+    ``loss`` is a function, a method, or a :class:`~functools.partial` of one with settings.
     """
     if (gradient := fast.gradient_of(loss, weights, predictions, *compared)) is not None:
         return None, gradient
@@ -70,13 +63,12 @@ def clipped_to(gradient: Tensor, largest: float) -> Tensor:
 
 
 def _rate(lr: float | Tensor, rows: int) -> float | Tensor:
-    """Return the learning rates of the first ``rows`` clients, or the rate that all clients share."""
     return lr[:rows] if isinstance(lr, Tensor) else lr
 
 
 @dataclass(frozen=True)
 class SGD:
-    """Plain gradient steps with L2 regularisation in the gradient; a :data:`Step`.
+    """Plain gradient steps; a :data:`Step`.
 
     Attributes:
         lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
@@ -87,7 +79,7 @@ class SGD:
     weight_decay: float = 0.0
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update ``x (g, d)``, the models of the first g clients, in place."""
+        """Update ``x (g, d)``, the first g models, in place."""
         if self.weight_decay:
             gradient.add_(x, alpha=self.weight_decay)
         rate = _rate(self.lr, len(x))
@@ -98,14 +90,9 @@ class SGD:
 
 
 class Momentum:
-    """Gradient steps with momentum, and L2 regularisation in the gradient; a :data:`Step`.
+    """Gradient steps along the velocity ``v ← β v + g``, or along ``g + β v`` (Nesterov); a :data:`Step`.
 
-    Args:
-        like: ``(G, d)`` parameters to optimise, which give the shape of the velocity.
-        lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
-        weight_decay: factor λ; λ times the weights is added to the gradient.
-        momentum: factor β in ``v ← β v + g``; a step goes along v.
-        nesterov: step along ``g + β v`` instead.
+    Rate and weight decay are those of :class:`SGD`; ``like (G, d)`` gives the shape of v.
     """
 
     def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float, momentum: float, nesterov: bool) -> None:
@@ -113,7 +100,7 @@ class Momentum:
         self.weight_decay, self.momentum, self.nesterov = weight_decay, momentum, nesterov
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update ``x (g, d)``, the models of the first g clients, in place."""
+        """Update ``x (g, d)``, the first g models, in place."""
         if self.weight_decay:
             gradient.add_(x, alpha=self.weight_decay)
         velocity = self.velocity[: len(x)].mul_(self.momentum).add_(gradient)
@@ -121,17 +108,9 @@ class Momentum:
 
 
 class Adam:
-    """Adam with L2 regularisation in the gradient, or AdamW with decoupled weight decay; a :data:`Step`.
+    """Adam, or AdamW, which multiplies the weights by ``1 - lr · λ`` (decoupled weight decay); a :data:`Step`.
 
-    Args:
-        like: ``(G, d)`` or ``(d,)`` parameters to optimise, which give the shape of the averages.
-        lr: the learning rate, or ``(G, 1)`` learning rates, one per row.
-        weight_decay: factor λ; λ times the weights is added to the gradient.
-        decoupled: multiply the weights by ``1 - lr · λ`` instead.
-
-    Attributes:
-        mean, square: running averages of the gradient and of its square, shaped like ``like``.
-        count: number of steps so far.
+    Rate and weight decay are those of :class:`SGD`; ``like`` gives the shape of the averages.
     """
 
     def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float = 0.0, *, decoupled: bool = False) -> None:
@@ -139,7 +118,7 @@ class Adam:
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update ``x (g, d)``, the models of the first g clients, in place."""
+        """Update ``x (g, d)``, the first g models, in place."""
         self.count += 1
         rows = len(x)
         rate, mean, square = _rate(self.lr, rows), self.mean[:rows], self.square[:rows]
@@ -158,16 +137,9 @@ class Adam:
 
 
 class Rows:
-    """Models side by side that take gradient steps; each is a row of a matrix.
+    """Models side by side that take gradient steps; each is a row of a matrix ``x (G, d)``, at first a copy of ``x``.
 
-    Args:
-        forward: their forward pass.
-        x: ``(G, d)`` first parameters, which are not changed.
-        optimiser: the function that takes a step.
-        change: ``(x, gradient) -> gradient``, what the optimiser is given in the gradient's place; None for itself.
-
-    Attributes:
-        x: the ``(G, d)`` parameters.
+    The optimiser is given what ``change`` makes of a gradient, or the gradient itself.
     """
 
     def __init__(self, forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> None:
@@ -179,9 +151,9 @@ class Rows:
         """Move the model in ``row`` by a share ``weight`` of the way towards ``x (d,)``."""
         self.x[row].lerp_(x, weight)
 
-    def outputs(self, rows: int, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+    def outputs(self, rows: int, inputs: Tensor) -> Tensor:
         """Return the outputs ``(rows, B, …)`` of the first ``rows`` models for ``inputs (rows, B, …)``."""
-        outputs, self._backward = self._outputs_and_backward(self.x[:rows], inputs, draws)
+        outputs, self._backward = self._outputs_and_backward(self.x[:rows], inputs)
         return outputs
 
     def step(self, gradient: Tensor) -> None:
@@ -191,7 +163,7 @@ class Rows:
         self._optimiser(x, gradient if self._change is None else self._change(x, gradient))
 
 
-Models = Rows | fast.Layers | fast.Parts
+Models = Rows | fast.Layers
 
 
 def descending(forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> Models:

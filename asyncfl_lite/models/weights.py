@@ -102,13 +102,13 @@ def as_state(content: object, where: str) -> dict[str, Tensor]:
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: Sequence[str] = ()) -> None:
-    """Copy weights into a module of exactly the same structure.
+    """Copy weights into a module of exactly the same structure, in place.
 
     Args:
-        module: the module, which is changed in place.
+        module: the module.
         state: the weights, by name.
         where: the source of the weights, for the message.
-        leave_out: beginnings of names; the module keeps its own values under such names, whatever ``state`` holds.
+        leave_out: beginnings of names under which the module keeps its own values.
 
     Raises:
         ConfigError: when the weights do not fit, naming those that are missing, superfluous, of another shape or not
@@ -132,7 +132,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
         "NaN or infinity in {}": [name for name in state if name in own and _not_finite(state[name], own[name])],
     }
     if found := [line.format(_some(names)) for line, names in faults.items() if names]:
-        raise ConfigError(f"weights: those of {where} do not fit the model; {'; '.join(found)}{_hint(state, own)}")
+        raise ConfigError(f"weights: those of {where} do not fit the model; {'; '.join(found)}")
     module.load_state_dict(state, strict=False)
 
 
@@ -140,16 +140,6 @@ def _not_finite(value: Tensor, like: Tensor) -> bool:
     """Return whether a weight is NaN or infinite in the type of ``like``, the model's own, and is not so there, too."""
     found, own = value.to(like.dtype), like.to(value.device)
     return value.shape == like.shape and not (found.isfinite() | (found == own) | (found.isnan() & own.isnan())).all()
-
-
-def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
-    # DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``
-    prefix = next(iter(given), "").partition(".")[0] + "."
-    if any(not name.startswith(prefix) or name in own for name in given):
-        return ""
-    if not {name.removeprefix(prefix) for name in given} & set(own):
-        return ""
-    return f"; every name begins with {prefix!r}: write {{name.removeprefix({prefix!r}): value for name, value in …}}"
 
 
 @INITIALISERS.register("weights")

@@ -186,7 +186,7 @@ def _steady_on_one(config: Config, task: Task, model: VectorModel, client: int) 
 
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
     """Return whether to train clients in cohorts; this depends only on the configuration, the task and the model."""
-    reason = "with running statistics" if model.num_buffers else ""
+    reason = "with running statistics" if model.num_buffers else "that draws random numbers" if draws else ""
     if not config.model_settings.vectorises:
         reason = "of this kind"
     if reason and config.vectorize == "on":
@@ -195,7 +195,7 @@ def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool
         return False
     if config.vectorize == "auto" and forward_flop(model, task.input_spec) > COHORT_UP_TO_FLOP:
         return False
-    alone, name = why_alone(model, task.samples[0], draws), config.model_settings.title
+    alone, name = why_alone(model, task.samples[0]), config.model_settings.title
     if alone and config.vectorize == "on":
         raise ConfigError(f"vectorize: {name!r} trains one by one ({alone}), got 'on'")
     if alone:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -23,8 +24,8 @@ MOST_NAMED = 5
 """Largest number of classes that a message lists."""
 LARGEST = 2**53
 """Limit of labels: every whole number below it is the same as an integer and as a real number."""
-WORDS_FOR_NOTHING = ("nan", "NaN", "<NA>", "NaT")
-"""What NumPy and pandas make of missing values where they write them as words."""
+WORDS_FOR_NOTHING = ("", "nan", "NaN", "<NA>", "NaT")
+"""What NumPy and pandas make of missing values where they write them as words, and no word at all."""
 NOT_SUPPORTED = "regression and several labels a sample are not supported"
 """Message for labels that are not classes."""
 BITS_16 = ("I;16", "I;16L", "I;16B", "I;16N")
@@ -33,8 +34,6 @@ WITH_ALPHA = ("LA", "La", "PA", "RGBA", "RGBa")
 """Modes of levels from 0 to 255 with transparency."""
 EIGHT_BITS = {"L", "RGB", "RGBA"}
 """Modes that hold all of images of 8 bits."""
-BYTE, TWO_BYTES = 255, 65535
-"""Largest levels of 8 and of 16 bits."""
 
 
 class Labels(NamedTuple):
@@ -43,13 +42,11 @@ class Labels(NamedTuple):
     Attributes:
         numbers: ``(n,)`` int64; indices in ``classes`` if there are any.
         classes: names of the classes, or none.
-        are_words: whether the labels came as words; otherwise as numbers.
         declared: whether the data set says its classes itself; otherwise they are the words that occur.
     """
 
     numbers: np.ndarray
     classes: tuple[str, ...] = ()
-    are_words: bool = False
     declared: bool = False
 
 
@@ -60,9 +57,6 @@ def labels_of(name: str, values: Any, classes: Sequence[str] = ()) -> Labels:
         name: name of the labels in messages.
         values: ``(n,)`` labels, in a tensor, an array, a pandas column or a sequence.
         classes: names of the classes 0, 1, … if the data set says them.
-
-    Raises:
-        DataError: for missing labels, real numbers, several labels per sample, and mixtures.
     """
     categories = getattr(getattr(values, "dtype", None), "categories", None)
     if categories is not None and all(isinstance(word, str) for word in categories):
@@ -72,14 +66,12 @@ def labels_of(name: str, values: Any, classes: Sequence[str] = ()) -> Labels:
     found = f"shape {array.shape} of {array.dtype}"
     if array.ndim != 1:
         raise DataError(f"{name}: must be (n,) whole numbers, got {found}{_instead(array)}; {NOT_SUPPORTED}")
-    if array.dtype.kind == "U" and not classes:
-        known, numbers = np.unique(array, return_inverse=True)
-        return Labels(numbers.astype(np.int64), tuple(known.tolist()), are_words=True)
     if array.dtype.kind == "U":
-        index = {word: number for number, word in enumerate(classes)}
-        if unknown := sorted(set(array.tolist()) - set(index)):
-            raise DataError(f"{name}: must be of the data set's own classes {listed(classes)}, got {shown(unknown[0])}")
-        return Labels(np.array([index[word] for word in array.tolist()], np.int64), classes, True, True)
+        words = pd.Categorical(array, categories=list(classes) or None)
+        if len(unknown := array[words.codes < 0]):
+            told = f"{listed(classes)}, got {shown(unknown[0].item())}"
+            raise DataError(f"{name}: must be of the data set's own classes {told}")
+        return Labels(words.codes.astype(np.int64), tuple(map(str, words.categories)), declared=bool(classes))
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name}: must be all words or all numbers, got {shown(array[0])}")
     if array.dtype.kind == "f" and not (whole := array == np.round(array)).all():
@@ -95,11 +87,7 @@ def labels_of(name: str, values: Any, classes: Sequence[str] = ()) -> Labels:
 
 
 def owners_of(owners: Any, count: int) -> np.ndarray:
-    """Return the owners of ``count`` samples as an ``(n,)`` array of words or of finite numbers.
-
-    Raises:
-        DataError: when there is not one owner for each sample.
-    """
+    """Return the owners of ``count`` samples as an ``(n,)`` array of words or of finite numbers."""
     array = array_of("owners", owners)
     if array.shape != (count,):
         raise DataError(f"owners: one for each of the {count} samples is needed, got shape {array.shape}")
@@ -109,55 +97,39 @@ def owners_of(owners: Any, count: int) -> np.ndarray:
 
 
 def array_of(name: str, values: Any) -> np.ndarray:
-    """Return values as an array: one word or one number per sample, or what else there is.
-
-    Raises:
-        DataError: for missing values, for words beside numbers, and for other objects.
-    """
+    """Return values as an array, of words or of numbers if it has one axis; missing values are an error."""
     _check_dense(name, values)
-    if isinstance(values, Tensor):
-        values = values.detach().cpu()
-        values = (values.double() if values.is_floating_point() else values).numpy()
     try:
+        if isinstance(values, Tensor):
+            values = values.detach().cpu()
+            values = (values.double() if values.is_floating_point() else values).numpy()
         array = np.asarray(values) if hasattr(values, "__array__") else _flat(values)
         array = _flat(array) if array.dtype.kind == "O" and array.ndim == 1 else array
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{name}: must be a tensor or an array of numbers ({reason(error)})") from None
     if array.ndim != 1:
         return array
-    lacking = np.flatnonzero([_is_missing(value) for value in array] if array.dtype.kind in "OU" else array != array)
-    if len(lacking):
+    lacks = pd.isna(array)
+    if array.dtype.kind in "OU":
+        lacks |= [isinstance(value, str) and value.strip() in WORDS_FOR_NOTHING for value in array]
+    if len(lacking := np.flatnonzero(lacks)):
         raise DataError(f"{name}: lacks {len(lacking)} of {len(array)}, such as that of sample {lacking[0]}")
     if array.dtype.kind != "O":
         return array
-    words = [value for value in array if isinstance(value, str)]
-    odd = [value for value in array if not isinstance(value, str | Real | np.bool_)]
-    if odd or 0 < len(words) < len(array):
-        odd += [value for value in array if not isinstance(value, str)]
-        beside = f" beside {shown(words[0])}" if words else ""
-        raise DataError(f"{name}: must be all words or all numbers, got {shown(odd[0])}{beside}")
-    return array.astype(str) if words else np.array(array.tolist())
-
-
-def _is_missing(value: object) -> bool:
-    if isinstance(value, str):
-        return not value.strip() or value in WORDS_FOR_NOTHING
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas' NA is neither equal nor unequal to itself
-        return True
+    some = {type(value): value for value in reversed(array)}  # one of each type
+    if all(issubclass(kind, str) for kind in some):
+        return array.astype(str)
+    if not all(issubclass(kind, Real | np.bool_) for kind in some):
+        told = " and ".join(map(shown, list(some.values())[:2]))
+        raise DataError(f"{name}: must be all words or all numbers, got {told}")
+    return np.array(array.tolist())
 
 
 def _check_dense(name: str, values: Any) -> None:
-    """Raise an error for tensors and arrays that are sparse, nested, masked or without plain numbers."""
-    if isinstance(values, Tensor) and values.is_nested:
-        raise DataError(f"{name}: must be samples of one shape, got a nested tensor; pad them to one shape")
-    if isinstance(values, Tensor) and values.layout != torch.strided:
-        kind = str(values.layout).removeprefix("torch.")
-        raise DataError(f"{name}: must be a dense tensor, got a {kind} one; call its .to_dense() first")
-    if isinstance(values, Tensor) and (values.is_meta or values.is_quantized):
-        kind = "meta" if values.is_meta else "quantized"
-        raise DataError(f"{name}: must be a tensor or an array of numbers, got a {kind} tensor")
+    """Raise an error for sparse tensors and arrays, and for masked values."""
+    if isinstance(values, Tensor) and (values.is_nested or values.layout != torch.strided):
+        kind = "nested" if values.is_nested else str(values.layout).removeprefix("torch.")
+        raise DataError(f"{name}: must be a dense tensor, got a {kind} one")
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
         raise DataError(f"{name}: must be a dense array, got a {type(values).__name__}; call its .toarray() first")
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
@@ -190,45 +162,43 @@ def listed(names: Sequence[str]) -> str:
 def tensor_of(name: str, values: Any) -> Tensor:
     """Return inputs as a tensor on the CPU, perhaps in the memory of ``values``."""
     _check_dense(name, values)
-    if isinstance(values, Tensor):
-        tensor = values.detach().as_subclass(Tensor).cpu()
-        return tensor.float() if tensor.is_floating_point() and tensor.itemsize < 2 else _signed(name, tensor)
     try:
-        if isinstance(values, Sequence) and len(values) and is_picture(values[0]):
+        if isinstance(values, Tensor):
+            tensor = values.detach().as_subclass(Tensor).cpu()
+        elif isinstance(values, Sequence) and len(values) and is_picture(values[0]):
             return stacked_pictures(name, list(values))
-        array = np.asarray(values)
-        array = np.array(array.tolist()) if array.dtype.kind == "O" else array
-        if array.dtype.kind not in "biufc":
-            odd = next((value for value in array.flat if not isinstance(value, Real)), array.dtype)
-            raise TypeError(f"got {shown(odd)}")
-        if array.dtype == np.longdouble:
-            with np.errstate(over="ignore"):  # what is too large becomes infinity, which is refused
-                array = array.astype(np.float64)
-        array = array.astype(array.dtype.newbyteorder("="), copy=False)  # torch knows only the machine's order
-        array = np.ascontiguousarray(array) if any(stride < 0 for stride in array.strides) else array
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nothing is written to it
-            return _signed(name, torch.from_numpy(array))
+        else:
+            tensor = _tensor_of_array(np.asarray(values))
+        if tensor.is_floating_point() and tensor.itemsize < 2:
+            return tensor.float()
+        if tensor.dtype not in (torch.uint16, torch.uint32, torch.uint64):
+            return tensor
+        wide = tensor.to(torch.int64)
+        if tensor.numel() and wide.min() < 0:
+            raise ValueError("got numbers of 2 ** 63 and more")
+        return wide
     except DataError:
         raise
     except (TypeError, ValueError, RuntimeError, OSError) as error:
         raise DataError(f"{name}: must be a tensor or an array of numbers ({reason(error)})") from None
 
 
-def _signed(name: str, tensor: Tensor) -> Tensor:
-    if tensor.dtype not in (torch.uint16, torch.uint32, torch.uint64):
-        return tensor
-    wide = tensor.to(torch.int64)
-    if tensor.numel() and wide.min() < 0:
-        raise DataError(f"{name}: must be real numbers, or token ids below 2 ** 63, got larger ones")
-    return wide
+def _tensor_of_array(array: np.ndarray) -> Tensor:
+    array = np.array(array.tolist()) if array.dtype.kind == "O" else array
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"got {shown(next((one for one in array.flat if not isinstance(one, Real)), array.dtype))}")
+    if array.dtype == np.longdouble:
+        with np.errstate(over="ignore"):  # what is too large becomes infinity, which is refused
+            array = array.astype(np.float64)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)  # torch knows only the machine's order
+    array = np.ascontiguousarray(array) if any(stride < 0 for stride in array.strides) else array
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nothing is written to it
+        return torch.from_numpy(array)
 
 
 def private(values: Any) -> tuple[Any, bool]:
-    """Map a file that the user maps for reading again, such that writes stay in memory; return True if it was done.
-
-    A large file is thus never copied as a whole.
-    """
+    """Map a file that the user maps for reading again, such that writes stay in memory; return True if it was done."""
     if isinstance(values, np.memmap) and values.mode == "r" and isinstance(values.base, mmap) and values.filename:
         order = "C" if values.flags.c_contiguous else "F"
         with suppress(OSError):
@@ -245,51 +215,27 @@ def stacked_pictures(name: str, images: Sequence[Image]) -> Tensor:
     """Return Pillow images of one size as ``(n, C, height, width)`` float32 from 0 to 1.
 
     Grey images have one channel, colours three, and images with transparency four. Palettes and other colour spaces
-    become colours. The mode says the largest level: 255, 65,535 with 16 bits, or 1 for real numbers.
-
-    Args:
-        name: name of the inputs in messages.
-        images: the images.
+    become colours. Levels go up to 255, or to 65,535 with 16 bits.
 
     Raises:
-        DataError: for images whose largest level is not known, and for mixtures of 8 bits, 16 bits and real numbers.
+        DataError: for images of neither 8 nor 16 bits, and for mixtures.
         ValueError: for images of several sizes.
     """
-    kinds, mode, largest = {depth_of(image) for image in images}, None, TWO_BYTES
+    kinds, mode, largest = {depth_of(image) for image in images}, None, 65535
     if len({image.size for image in images}) > 1:
         raise ValueError("images of several sizes")
     if kinds <= EIGHT_BITS:
-        mode, largest = kinds.pop() if len(kinds) == 1 else _common(images), BYTE
-    elif len(kinds) > 1:
-        raise DataError(
-            f"{name}: images must be of one depth, got the modes {', '.join(sorted(kinds))}; convert them to one"
-        )
-    elif "I;16" not in kinds:
-        spans = [(array.min(), array.max()) for array in map(np.asarray, images)]
-        low, high = float(np.min(spans)), float(np.max(spans))
-        if "F" in kinds and not 0 <= low <= high <= 1:
-            raise DataError(
-                f"{name}: images of mode F must go from 0 to 1, got {low:.6g} to {high:.6g}; scale all of them alike, "
-                "with the same numbers for training and test"
-            )
-        if "I" in kinds and not (low >= 0 and BYTE < high <= TWO_BYTES):
-            raise DataError(
-                f"{name}: images of mode I must hold 16 bits, 0 to {TWO_BYTES}, got {low:.0f} to {high:.0f}; convert "
-                "them to mode I;16 if they have 16 bits, or to mode L if they have 8"
-            )
-        largest = TWO_BYTES if "I" in kinds else 1
-    tensor = torch.empty(0)
-    for index, image in enumerate(images):
-        array = np.array(image if mode is None else image.convert(mode))
-        if not index:
-            tensor = torch.empty(len(images), *np.atleast_3d(array).shape[2:], *array.shape[:2])
-        levels = torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
-        tensor[index] = (levels[None] if levels.dim() == 2 else levels.movedim(-1, 0)) / largest
-    return tensor
+        clear = any(image.convert("RGBA").getextrema()[3][0] < 255 for image in images if depth_of(image) == "RGBA")
+        mode, largest = kinds.pop() if len(kinds) == 1 else "RGBA" if clear else "RGB", 255
+    elif kinds != {"I;16"}:
+        told = ", ".join(sorted(kinds))
+        raise DataError(f"{name}: images must all have 8 bits or all 16, got the modes {told}; convert them to one")
+    levels = np.stack([np.atleast_3d(image if mode is None else image.convert(mode)) for image in images])
+    return torch.from_numpy(levels.astype(np.float32)).movedim(-1, 1).contiguous() / largest
 
 
 def depth_of(image: Image) -> str:
-    """Return the mode that holds all of an image: L, RGB, RGBA, or one of more than 8 bits (I;16, I, F)."""
+    """Return the mode that holds all of an image: L, RGB, RGBA, or one of more than 8 bits."""
     if image.mode in ("1", "L"):
         return "L"
     if image.mode in BITS_16:
@@ -299,17 +245,8 @@ def depth_of(image: Image) -> str:
     return "RGBA" if image.mode in WITH_ALPHA or (image.mode == "P" and "transparency" in image.info) else "RGB"
 
 
-def _common(images: Sequence[Image]) -> str:
-    clear = (np.asarray(image.convert("RGBA"))[..., 3].min() < BYTE for image in images if depth_of(image) == "RGBA")
-    return "RGBA" if any(clear) else "RGB"
-
-
 def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:
-    """Check that there is one label per sample, and that each is from 0 to ``classes`` - 1.
-
-    Raises:
-        DataError: if not; the message names the file and says what is allowed.
-    """
+    """Raise a DataError that names the file unless each sample has one label, from 0 to ``classes`` - 1."""
     if len(labels) != samples or not samples:
         raise DataError(f"{path}: must have a label for each sample, at least 1, has {len(labels)} for {samples}")
     low, high = int(labels.min()), int(labels.max())

@@ -67,10 +67,7 @@ class Samples(NamedTuple):
 
 
 def samples_of(prefix: str, inputs: Any, labels: Any, like: Samples | None = None) -> Samples:
-    """Check one set of samples by itself, whatever its inputs and labels come in.
-
-    ``prefix`` begins the set's names in messages; columns that have names must be those of the set ``like``.
-    """
+    """Check one set of samples by itself; columns that have names must be those of the set ``like``."""
     inputs, is_private = private(inputs)
     tensor, columns = inputs_of(f"{prefix}inputs", inputs, None if like is None else like.columns)
     answers = labels_of(f"{prefix}labels", labels)
@@ -91,18 +88,12 @@ def check_rows(name: str, inputs: Any, values: Any) -> None:
 def inputs_of(
     name: str, values: Any, columns: tuple[Hashable, ...] | None = None
 ) -> tuple[Tensor, tuple[Hashable, ...]]:
-    """Check inputs, and return them as a tensor, with the names of their columns if they have some.
+    """Return inputs as a tensor, perhaps in the user's memory, and the names of their columns if they have some.
 
     Args:
         name: name of the inputs in messages.
         values: ``(n, …)`` inputs: a tensor, an array, a pandas table, or a sequence.
         columns: names of the columns that a table must have, in any order; None for any.
-
-    Returns:
-        The inputs, perhaps in the user's memory and of the user's type, and the names of their columns.
-
-    Raises:
-        DataError: for inputs that cannot be trained on.
     """
     table = as_table(values)
     if table is not None:
@@ -126,26 +117,19 @@ def inputs_of(
     if tensor.is_floating_point() and channels_last:
         raise DataError(f"{name}: images must be (n, channels, height, width), got shape {shape}; write {as_torch}")
     if tensor.is_floating_point() and tensor.numel():
-        by_column = tensor.dim() == 2 and tensor.dtype == torch.float64
-        span = tensor.aminmax(dim=0) if by_column else tensor.aminmax()
-        _check_range(name, *(one.double().reshape(-1).numpy() for one in span))
+        _check_range(name, *(one.double().item() for one in tensor.aminmax()))
     elif tensor.numel() and tensor.min() < 0:
         raise DataError(f"{name}: must be real numbers, or token ids from 0, got {int(tensor.min())}")
     return tensor, ()
 
 
-def _check_range(name: str, low: Any, high: Any) -> None:
-    """Raise an error unless numbers from ``low`` to ``high``, of each column or of all, stay apart as float32."""
-    with np.errstate(over="ignore"):
-        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    if not (np.isfinite(low) & np.isfinite(high)).all():
+def _check_range(name: str, low: float, high: float) -> None:
+    """Raise an error unless float32 holds numbers from ``low`` to ``high``."""
+    if not np.isfinite([low, high]).all():
         raise DataError(f"{name}: must be finite numbers, got NaN or infinity")
-    far = low.min() if -low.min() > high.max() else high.max()
-    if abs(far) > np.finfo(np.float32).max:
+    far = max(low, high, key=abs)
+    if abs(far) > float(np.finfo(np.float32).max):
         raise DataError(f"{name}: must be finite as float32, got {far:.6g}; scale them first")
-    if (same := np.flatnonzero((low < high) & (low.astype(np.float32) == high.astype(np.float32)))).size:
-        span = f"{float(low[same[0]])} to {float(high[same[0]])}"
-        raise DataError(f"{name}: must differ as float32, got {span}, all the same; subtract their mean, or scale them")
 
 
 def check_columns(name: str, found: Sequence[Hashable], wanted: Sequence[Hashable], others: Sequence[Hashable]) -> None:
@@ -182,7 +166,7 @@ def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Te
                 f"pd.get_dummies(table, columns=[{column!r}])"
             )
         if len(numbers):
-            _check_range(f"{name}: column {column!r}", numbers.min(keepdims=True), numbers.max(keepdims=True))
+            _check_range(f"{name}: column {column!r}", float(numbers.min()), float(numbers.max()))
         if not index:
             whole = torch.empty(len(numbers), len(columns))
         whole.numpy()[:, index] = numbers
@@ -192,20 +176,12 @@ def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Te
 def read(
     prefix: str, data: Any, inputs: Named = None, labels: Hashable | None = None, like: Columns | None = None
 ) -> tuple[Samples, Columns | None]:
-    """Read a data set.
+    """Return a data set's samples, and the columns that they were read from; None if these have no names.
 
     Args:
         data: a map-style data set whose items are pairs ``(input, label)`` or mappings, or a pandas table.
-        inputs: the columns of inputs; by default, in a table all columns but that of the labels, else the only other
-            column.
-        labels: the column of labels; by default one of :data:`USUAL_LABELS`.
+        inputs, labels: as in :meth:`~asyncfl_lite.tasks.task.Task.from_dataset`.
         like: the columns of the training set, which this set must have, too, in any order.
-
-    Returns:
-        The samples, and the columns that they were read from; None if they have no names.
-
-    Raises:
-        DataError: when the data cannot be read; the message says which columns there are, or what to write.
     """
     where = f"{prefix}dataset"
     if isinstance(data, Mapping) and 0 not in data:
@@ -219,9 +195,9 @@ def read(
         columns = _columns(prefix, list(names), inputs, labels, like, False)
         return _of_rows(prefix, data, _as_values(data, columns), columns), columns
     rows = _items(where, data)
-    if not isinstance(rows[0], Mapping) and inputs is None and labels is None:
+    if not isinstance(rows[0], Mapping):
         return _of_pairs(prefix, data, rows), None
-    columns = _columns(prefix, list(rows[0]) if isinstance(rows[0], Mapping) else None, inputs, labels, like, False)
+    columns = _columns(prefix, list(rows[0]), inputs, labels, like, False)
     return _of_rows(prefix, data, rows, columns), columns
 
 
@@ -232,9 +208,6 @@ def classes_of(where: str, data: Any, labels: Hashable | None = None) -> tuple[s
         where: name of the data set in messages.
         data: the data set, or torch's subset or concatenation of such data sets.
         labels: the column of labels, if columns have names.
-
-    Raises:
-        DataError: for a concatenation of data sets that number classes differently.
     """
     features = getattr(data, "features", None)
     if isinstance(features, Mapping):
@@ -258,47 +231,31 @@ def classes_of(where: str, data: Any, labels: Hashable | None = None) -> tuple[s
 
 
 def _columns(
-    prefix: str,
-    names: list[Hashable] | None,
-    inputs: Named,
-    labels: Hashable | None,
-    like: Columns | None,
-    is_table: bool,
+    prefix: str, names: list[Hashable], inputs: Named, labels: Hashable | None, like: Columns | None, is_table: bool
 ) -> Columns:
-    """Return the columns to read: the given ones, or those of the training set, or the usual ones.
-
-    ``names`` are all columns of the data set, or None if it does not tell them. In a table, all columns but the labels
-    are inputs by default. The other arguments are those of :func:`read`.
-    """
-    known = names or []
-    told = ", ".join(map(str, known))
-    if like is not None and names is not None:
+    """Return the columns to read, of a data set's ``names``; see :func:`read`."""
+    if like is not None:
         others = [name for name in names if name not in like.listed] if inputs is None else []
         check_columns(f"{prefix}dataset", names, like.listed, others)
         return like
+    told = ", ".join(map(str, names))
     if labels is None:
-        labels = next((name for name in USUAL_LABELS if names is None or name in names), None)
-    if labels is None or (names is not None and labels not in names):
-        raise DataError(f"{prefix}labels: must name one of the columns {told}, got {labels!r}{_near(labels, known)}")
-    others = [name for name in known if name != labels]
+        labels = next((name for name in USUAL_LABELS if name in names), None)
+    if labels is None or labels not in names:
+        raise DataError(f"{prefix}labels: must name one of the columns {told}, got {labels!r}")
+    others = [name for name in names if name != labels]
     if inputs is None and (not others or (len(others) > 1 and not is_table)):
         told = ", ".join(map(str, others))
         raise DataError(f"{prefix}inputs: must name one or several of the columns {told}, such as inputs='image'")
     if inputs is None:
         return Columns(others if is_table else others[0], labels)
-    is_one = isinstance(inputs, str) or not isinstance(inputs, Iterable) or (type(inputs) is tuple and inputs in known)
+    is_one = isinstance(inputs, str) or not isinstance(inputs, Iterable) or (type(inputs) is tuple and inputs in names)
     wanted: list[Hashable] = [inputs] if is_one else list(cast("Iterable[Hashable]", inputs))
-    for name in wanted:
-        if name == labels:
-            raise DataError(f"{prefix}inputs: must not name the column of labels, {name!r}")
-        if names is not None and name not in names:
-            found = f"{name!r}{_near(name, known)}"
-            raise DataError(f"{prefix}inputs: must be one or several of the columns {told}, got {found}")
+    if labels in wanted:
+        raise DataError(f"{prefix}inputs: must not name the column of labels, {labels!r}")
+    if unknown := [name for name in wanted if name not in names]:
+        raise DataError(f"{prefix}inputs: must be one or several of the columns {told}, got {unknown[0]!r}")
     return Columns(inputs if is_one else wanted, labels)
-
-
-def _near(given: Hashable, names: Sequence[Hashable]) -> str:
-    return next((f"; write {name!r}" for name in names if name != given and str(name) == str(given)), "")
 
 
 def _items(where: str, data: Any) -> list[Any]:
@@ -307,28 +264,17 @@ def _items(where: str, data: Any) -> list[Any]:
             raise ValueError("there are none")
         return [data[index] for index in range(len(data))]
     except FAILURES as error:
-        raise _no_pairs(where, error) from None
-
-
-def _no_pairs(where: str, error: Exception) -> DataError:
-    found = f"{type(error).__name__}: {reason(error)}"
-    return DataError(f"{where}: items must be (input, label) with inputs of one shape ({found})")
+        found = f"{type(error).__name__}: {reason(error)}"
+        raise DataError(f"{where}: items must be (input, label) with inputs of one shape ({found})") from None
 
 
 def _of_pairs(prefix: str, data: Any, items: list[Any]) -> Samples:
     where = f"{prefix}dataset"
     _check_loader(where, data)
-    try:
-        for item in items:
-            if not isinstance(item, tuple | list) or len(item) != 2:
-                raise TypeError(f"got {shown(item)}")
-        inputs = _stack(f"{prefix}inputs", [value for value, _ in items])
-    except DataError:
-        raise
-    except FAILURES as error:
-        raise _no_pairs(where, error) from None
-    labels = labels_of(f"{prefix}labels", [label for _, label in items], classes_of(where, data))
-    return Samples(prefix, inputs_of(f"{prefix}inputs", inputs)[0], labels, is_fresh=True)
+    if odd := [item for item in items if not isinstance(item, tuple | list) or len(item) != 2]:
+        raise DataError(f"{where}: items must be (input, label) with inputs of one shape, got {shown(odd[0])}")
+    by_column = dict(zip(("input", "label"), zip(*items, strict=True), strict=True))
+    return _of_columns(prefix, by_column, Columns("input", "label"), classes_of(where, data))
 
 
 def _check_loader(where: str, data: Any) -> None:

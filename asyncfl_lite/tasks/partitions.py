@@ -11,7 +11,7 @@ from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -56,11 +56,7 @@ class Partition(Settings):
     """Whether several clients may get the same sample."""
 
     def split(
-        self,
-        labels: np.ndarray,
-        num_clients: int,
-        rng: np.random.Generator,
-        owners: np.ndarray | None = None,
+        self, labels: np.ndarray, num_clients: int, rng: np.random.Generator, owners: np.ndarray | None = None
     ) -> list[np.ndarray]:
         """Return each client's sorted (n_i,) int64 indices into the (n,) ``labels``.
 
@@ -82,43 +78,33 @@ class Partition(Settings):
         _, kinds = np.unique(_checked_owners(owners, len(labels)) if self.needs_owners else labels, return_inverse=True)
         with no_global_draws(self, f"partition: {type(self).__name__}.assign", "the generator that it is given"):
             parts = self.assign(kinds, num_clients, rng)
-        if is_ours(self) and isinstance(parts, Parts):
-            return parts.sort_each()
+        if is_ours(self):
+            for part in parts:
+                part.sort()
+            return parts
         return self._checked(parts, num_clients, len(labels))
 
     @abstractmethod
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Assign samples to clients, after ``split`` has checked the input.
-
-        Args:
-            kinds: (n,) labels (owners where ``needs_owners``), numbered 0 to C - 1 without gaps.
-            num_clients: how many parts to make.
-            rng: the run's stream ``partition``.
-        """
+        """Return each client's indices of (n,) labels, or owners if it ``needs_owners``, numbered without gaps."""
 
     def _checked(self, parts: object, num_clients: int, num_samples: int) -> list[np.ndarray]:
         whose = f"partition: {type(self).__name__}.assign"
-        found = parts if isinstance(parts, Parts) else list(parts) if isinstance(parts, Iterable) else []
+        found = [np.asarray(part) for part in parts] if isinstance(parts, Iterable) else []
         if len(found) != num_clients:
             raise ConfigError(f"{whose} must give a part for each of {num_clients} clients, got {len(found)}")
-        if not isinstance(found, Parts):
-            found = [np.asarray(part) for part in found]
-            for client, part in enumerate(found):
-                if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
-                    raise ConfigError(
-                        f"{whose} must give each client (n_i,) indices of samples, got {part.dtype} of shape "
-                        f"{part.shape} for {client}{'; write np.flatnonzero(...)' * (part.dtype.kind == 'b')}"
-                    )
-            found = Parts(np.concatenate(found, dtype=np.int64, casting="unsafe"), sizes_of(found))
-        whole = found.whole
-        if whole.size and not 0 <= whole.min() <= whole.max() < num_samples:
-            first = int(((whole < 0) | (whole >= num_samples)).argmax())
-            client = int(np.searchsorted(sizes_of(found).cumsum(), first, side="right"))
-            raise ConfigError(
-                f"{whose} must give indices from 0 to {num_samples - 1}, got {whole[first]} for client {client}"
-            )
-        found.sort_each()
-        times = np.bincount(whole, minlength=num_samples)
+        for client, part in enumerate(found):
+            if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
+                raise ConfigError(
+                    f"{whose} must give each client (n_i,) indices of samples, got {part.dtype} of shape "
+                    f"{part.shape} for {client}{'; write np.flatnonzero(...)' * (part.dtype.kind == 'b')}"
+                )
+            if (odd := part[(part < 0) | (part >= num_samples)]).size:
+                raise ConfigError(
+                    f"{whose} must give indices from 0 to {num_samples - 1}, got {odd[0]} for client {client}"
+                )
+        found = [np.sort(part).astype(np.int64) for part in found]
+        times = np.bincount(np.concatenate(found), minlength=num_samples)
         if times.max() > 1 and not self.shares_samples:
             index = int(times.argmax())
             holders = [client for client, part in enumerate(found) if index in part]
@@ -134,21 +120,9 @@ class Partition(Settings):
 PARTITIONS: Registry[Partition] = Registry("partition")
 
 
-class Parts(list[np.ndarray]):
-    """List of each client's indices, which are views of one ``(n,)`` array that holds them all, in order.
-
-    ``sizes`` (N,) are the numbers of each client's indices.
-    """
-
-    def __init__(self, whole: np.ndarray, sizes: np.ndarray) -> None:
-        super().__init__(whole[start:end] for start, end in pairwise([0, *sizes.cumsum().tolist()]))
-        self.whole = whole
-
-    def sort_each(self) -> Self:
-        """Sort each client's indices in place, and return the list."""
-        for part in self:
-            part.sort()
-        return self
+def cut(whole: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Return each client's indices, as views of the ``(n,)`` array that holds them all, client after client."""
+    return [whole[start:end] for start, end in pairwise([0, *sizes.cumsum().tolist()])]
 
 
 def sizes_of(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -160,7 +134,7 @@ def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
     """Return each client's sorted int64 sample indices, given the ``(n,)`` client of each sample (-1 for none)."""
     order = np.argsort(client_of, kind="stable").astype(np.int64)
     sizes = np.bincount(client_of.astype(np.int64) + 1, minlength=num_clients + 1)
-    return Parts(order[sizes[0] :], sizes[1:])
+    return cut(order[sizes[0] :], sizes[1:])
 
 
 def _checked_owners(owners: object, count: int) -> np.ndarray:
@@ -287,12 +261,11 @@ class DirichletPartition(Partition):
 
 @PARTITIONS.register("dirichlet_class")
 class DirichletClass(DirichletPartition):
-    """Each class is divided among clients by Dir(alpha); sizes differ (FADAS code; FedEcho).
+    """Each class is divided among clients by Dir(alpha); sizes differ (FADAS code; FedEcho; Hsu et al. 2019).
 
-    Shares are drawn again until every client has ``min_size`` samples. After ``MAX_REDRAWS`` draws,
-    random samples move from the largest clients to those with too few, which makes the split a little
-    milder. With ``min_size`` 0, the first draw is taken, as in the FADAS authors' code; the bound for
-    FedEcho is ours. The construction is the one usually credited to Hsu et al. 2019.
+    Shares are drawn again until every client has ``min_size`` samples. After ``MAX_REDRAWS`` draws, random samples
+    move from the largest clients to those with too few. With ``min_size`` 0, the first draw is taken, as in the FADAS
+    authors' code; the bound for FedEcho is ours.
     """
 
     min_size: int = Field(10, ge=0)
@@ -350,11 +323,10 @@ class DirichletClient(DirichletPartition):
 class DirichletFlgo(DirichletPartition):
     """Each client draws a class mix from Dir(alpha p), p the class frequencies (FLGo, FedADT).
 
-    This follows FLGo's DirichletPartitioner with equal sizes. One client's mix after the other is replaced
-    by the best of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to p,
-    until its squared distance is at most 1e-6 (ten times more after every 500 tries). Then each class is
-    divided among the clients in proportion to their mixes, so sizes are only about equal. We assume that
-    FedADT, which builds on FLGo, uses this partition.
+    This follows FLGo's DirichletPartitioner with equal sizes. One client's mix after the other is replaced by the best
+    of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to p, until its squared
+    distance is at most 1e-6 (ten times more after every 500 tries). Then each class is divided in proportion to the
+    mixes, so sizes are only about equal. We assume that FedADT, which builds on FLGo, uses this partition.
     """
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -384,16 +356,15 @@ class DirichletFlgo(DirichletPartition):
 class DirichletWrap(DirichletPartition):
     """Each client draws a class mix from Dir(alpha); samples are shared (FedRevive code).
 
-    Each class is a shuffled list from which clients take their counts; a list with too little left for the
-    next client is shuffled and begun again. Counts are rounded as in the authors' code: missing samples are
-    added to a random class, and surplus samples are taken from the largest class. A class with fewer samples
-    than a client's count gives all that it has, so no client holds a sample twice.
+    Each class is a shuffled list from which clients take their counts; a list with too little left for the next client
+    is shuffled and begun again. Counts are rounded as in the authors' code: missing samples are added to a random
+    class, and surplus samples are taken from the largest one. A client never holds a sample twice.
     """
 
     shares_samples = True
 
     alpha: Alpha = 0.5
-    """Concentration; with a smaller one, a client's samples are of fewer classes. FedRevive uses 0.5 (§3)."""
+    """As in all partitions that draw from Dir(alpha); FedRevive uses 0.5 (§3)."""
     samples_per_client: int = Field(350, ge=1)
     """Number of samples that a client holds, if its classes have that many; FedRevive uses 350 (§3)."""
 
@@ -413,7 +384,7 @@ class DirichletWrap(DirichletPartition):
                 steps[sizes[some].cumsum()[:-1]] += np.diff(firsts[some]) - sizes[some][:-1]
                 steps[0] = firsts[some][0]
                 whole[steps.cumsum()] = dealt
-        return Parts(whole, held.sum(axis=1))
+        return cut(whole, held.sum(axis=1))
 
     def rounded_counts(self, mixes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Round ``samples_per_client`` times ``mixes`` (N, C) to counts whose rows sum to ``samples_per_client``."""
@@ -466,10 +437,9 @@ def top_up(client_of: np.ndarray, num_clients: int, min_size: int, rng: np.rando
 
 
 def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield chunks of clients, each as a slice, with the samples that these clients take from a class.
+    """Yield slices of clients, with the samples that they take from a class of ``(n,)`` samples in random order.
 
-    The ``(n,)`` samples are dealt out in random order. When too few are left for the next client, which wants at least
-    1, all are shuffled and dealt out again; a client that wants more than n takes all n.
+    When too few are left for the next client, all are shuffled and dealt out again; no client gets more than n.
     """
     everything = rng.permutation(samples)
     size, starts, client = len(everything), [], 0
@@ -493,9 +463,8 @@ def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -
 class BiasPartition(Partition):
     """Base class of partitions in which ``bias`` decides how many samples of a label go to its group of clients.
 
-    Labels are dealt to the groups at random, as evenly as possible. Clients are dealt to the groups in the
-    order of their indices, also as evenly as possible. There are as many groups as clients, unless ``groups``
-    is smaller, but never more groups than labels. If a group has several clients, they share its labels.
+    Labels are dealt to the groups at random, and clients in the order of their indices, both as evenly as possible.
+    There are never more groups than labels. If a group has several clients, they share its labels.
     """
 
     bias: float = Field(0.5, ge=0, le=1)
@@ -505,11 +474,7 @@ class BiasPartition(Partition):
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return the (G, G) probabilities that samples with labels of the row's group go to the column's group.
-
-        Args:
-            group_sizes: (G,) number of clients in each group.
-        """
+        """Return the (G, G) probabilities that samples of the row's labels go to the column's (G,) group of clients."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""
@@ -531,9 +496,8 @@ class BiasPartition(Partition):
 class NoniidBias(BiasPartition):
     """A sample goes to its label's group with probability bias, else to any (KUIPER, inferred).
 
-    If G groups are equal, a label's own group gets ``bias + (1 - bias) / G`` of its samples: a bias of 0 is
-    IID, and with a bias of 1 the groups have disjoint labels. KUIPER (Section 5) varies such a bias and prints
-    no formula; this reading is ours.
+    A bias of 0 is IID, and with a bias of 1 the groups have disjoint labels. KUIPER (Section 5) varies such a bias and
+    prints no formula; this reading is ours.
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
@@ -546,8 +510,7 @@ class NoniidBias(BiasPartition):
 class NoniidBiasFang(BiasPartition):
     """A sample goes to its label's group with probability bias, else to others (FLTrust style).
 
-    Each of the other G - 1 groups gets ``(1 - bias) / (G - 1)``, so that a bias of 1 / G is IID. A bias of 0
-    is IID too, as in published code of this family.
+    A bias of 1 / G is IID. A bias of 0 is IID too, as in published code of this family.
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
@@ -563,9 +526,7 @@ class NoniidBiasFang(BiasPartition):
 class NoniidBiasPart(NoniidBias):
     """The data of some clients of a larger `noniid_bias` federation (KUIPER Figs. 2, 4, 7, 13).
 
-    KUIPER trains single clients of a federation alone (Fig. 2), drops its slowest devices (Figs. 7 and 13), and lets
-    the federation grow, with one of 50 slices of the data for each client (Fig. 4, setup 2). With the same seed, every
-    client that is left has exactly the samples that ``noniid_bias`` gives it among ``of`` clients.
+    With the same seed, every client that is left has the samples that ``noniid_bias`` gives it among ``of`` clients.
     """
 
     of: int | None = Field(None, ge=1)

@@ -1,8 +1,4 @@
-"""Checks of a task's labels, losses and scores, made before anything is trained.
-
-The package trains classifiers: every label is a class. A subclass of :class:`~asyncfl_lite.tasks.task.Task` may bring
-another loss and other scores. If one of them fails, the user must learn of it before hours of training.
-"""
+"""Checks of a task's labels, losses and scores, made before hours of training: every label must be a class."""
 
 from __future__ import annotations
 
@@ -25,12 +21,7 @@ INSTEAD = "a generator of your own with a fixed seed"
 
 
 def check_classes(task: Task) -> None:
-    """Raise an error if a task's labels are not classes, or its inputs are not finite.
-
-    Raises:
-        DataError: for labels that are real numbers, several labels per sample, classes outside 0 to ``num_classes`` -
-            1, and for inputs that are NaN or infinite.
-    """
+    """Raise a DataError if a task's labels are not classes below ``num_classes``, or its inputs are not finite."""
     for what in ("inputs", "test_inputs"):
         inputs = task.samples[0] if what == "inputs" else task.test_inputs
         few = torch.as_tensor(stored(inputs))
@@ -51,7 +42,7 @@ def check_classes(task: Task) -> None:
 
 
 def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
-    """Check the losses and scores of a user's own task class by trying them; the package's tests check all others.
+    """Try the losses and scores of a user's own task class; the package's tests check all others.
 
     Losses are computed for two training samples, and the whole test set is scored once.
 
@@ -60,83 +51,52 @@ def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
         predict: function from ``(n, …)`` inputs to the initial model's ``(n, …)`` outputs, without gradient.
 
     Raises:
-        DataError: when one fails; the message names the method of the class and, if its value is wrong, what it must
-            return.
+        DataError: when one fails, or returns something else than it must; the message names the method.
     """
     if is_ours(type(task)):
         return
-    trial = _Trial(task)
     inputs, labels = (values[torch.arange(SAMPLES) % len(task.own_places)] for values in task.samples)
     with seeded(0, inputs.device):
         outputs = predict(inputs)
-        trial.per_sample("losses", outputs.detach().clone().requires_grad_(), labels)
-        trial.per_sample("hits", outputs, labels)
-        trial.scores(predict)
-        trial.scores_of_classes(outputs, predict)
-
-
-class _Trial:
-    """Checks of the values that a task's methods return."""
-
-    def __init__(self, task: Task) -> None:
-        self.task, self.kind = task, type(task).__name__
-
-    def per_sample(self, method: str, outputs: Tensor, labels: Tensor) -> None:
-        """Raise an error unless a method returns one real number per sample, with a gradient where it needs one."""
-        values, again = (self._call(method, outputs, labels) for _ in range(2))
-        wanted = f"({len(labels)},) real numbers, one for each sample"
-        if not isinstance(values, Tensor) or values.shape != (len(labels),) or not values.is_floating_point():
-            raise self._refused(method, wanted, values)
-        if not torch.equal(values.nan_to_num(), again.nan_to_num()):
-            raise DataError(f"task: {self.kind}.{method} gives something else when it is called again with the same")
-        if not outputs.requires_grad:
-            return
-        if not values.requires_grad:
-            raise self._refused(method, f"{wanted}, with a gradient", "a tensor without one")
-        try:
-            torch.autograd.grad(values.sum(), outputs)
-        except Exception as error:
-            raise DataError(
-                f"task: {self.kind}.{method} has no gradient ({type(error).__name__}: {reason(error)})"
-            ) from error
-
-    def scores(self, predict: Callable[[Tensor], Tensor]) -> None:
-        """Raise an error if the test scores lack the accuracy or the loss."""
-        found = self._call("evaluate", predict)
-        numbers = found if isinstance(found, Mapping) else {}
+        each = f"({len(labels)},) real numbers, one for each sample"
+        for method, given in (("losses", outputs.detach().clone().requires_grad_()), ("hits", outputs)):
+            values, again = (_called(task, method, given, labels) for _ in range(2))
+            if not isinstance(values, Tensor) or values.shape != (len(labels),) or not values.is_floating_point():
+                raise _refused(task, method, each, values)
+            if given.requires_grad and not values.requires_grad:
+                raise _refused(task, method, f"{each}, with a gradient", "a tensor without one")
+            if not torch.equal(values.nan_to_num(), again.nan_to_num()):
+                raise _refused(task, method, "the same when it is called again with the same", "something else")
+        scores = _called(task, "evaluate", predict)
+        numbers = scores if isinstance(scores, Mapping) else {}
         if not all(isinstance(numbers.get(name), int | float) for name in ("accuracy", "loss")):
-            raise self._refused("evaluate", "a dict with the numbers 'accuracy' and 'loss'", found)
-
-    def scores_of_classes(self, outputs: Tensor, predict: Callable[[Tensor], Tensor]) -> None:
-        """Raise an error if a task counts by class but its counts or class logits do not cover every class."""
-        found = self._call("evaluate_classes", predict)
-        if found is None:
+            raise _refused(task, "evaluate", "a dict with the numbers 'accuracy' and 'loss'", scores)
+        if (counts := _called(task, "evaluate_classes", predict)) is None:
             return
-        shape = (self.task.num_classes,)
-        if not isinstance(found, tuple) or [np.shape(counts) for counts in found] != [shape, shape]:
-            raise self._refused("evaluate_classes", f"two arrays {shape}, or None", found)
-        rows = self._call("class_logits", outputs)
+        shape = (task.num_classes,)
+        if not isinstance(counts, tuple) or [np.shape(one) for one in counts] != [shape, shape]:
+            raise _refused(task, "evaluate_classes", f"two arrays {shape}, or None", counts)
+        rows = _called(task, "class_logits", outputs)
         if not isinstance(rows, Tensor) or rows.shape != (len(outputs), *shape):
-            raise self._refused("class_logits", f"a tensor {(len(outputs), *shape)}", rows)
+            raise _refused(task, "class_logits", f"a tensor {(len(outputs), *shape)}", rows)
 
-    def _call(self, method: str, *given: Any) -> Any:
-        function, of_a_batch = getattr(self.task, method), isinstance(given[0], Tensor)
-        try:
-            with no_global_draws(
-                type(self.task), f"task: {self.kind}.{method}", INSTEAD, DataError if of_a_batch else None
-            ):
-                return on_copies(function)(*given) if of_a_batch else function(*given)
-        except DataError:
-            raise
-        except Exception as error:
-            shapes = " and ".join(str(tuple(value.shape)) for value in given if isinstance(value, Tensor))
-            where = f" on {shapes}" if shapes else ""
-            raise DataError(
-                f"task: {self.kind}.{method} fails{where} ({type(error).__name__}: {reason(error)})"
-            ) from error
 
-    def _refused(self, method: str, wanted: str, found: Any) -> DataError:
-        if isinstance(found, Tensor):
-            found = f"{tuple(found.shape)} of {str(found.dtype).removeprefix('torch.')}"
-        text = found if isinstance(found, str) else shown(found)
-        return DataError(f"task: {self.kind}.{method} must return {wanted}, got {text}")
+def _called(task: Task, method: str, *given: Any) -> Any:
+    """Call a method of the task, on copies of tensors, without torch's and NumPy's own random numbers."""
+    function, of_a_batch, whose = getattr(task, method), isinstance(given[0], Tensor), type(task).__name__
+    try:
+        with no_global_draws(type(task), f"task: {whose}.{method}", INSTEAD, DataError if of_a_batch else None):
+            return on_copies(function)(*given) if of_a_batch else function(*given)
+    except DataError:
+        raise
+    except Exception as error:
+        shapes = " and ".join(str(tuple(value.shape)) for value in given if isinstance(value, Tensor))
+        where = f" on {shapes}" if shapes else ""
+        raise DataError(f"task: {whose}.{method} fails{where} ({type(error).__name__}: {reason(error)})") from error
+
+
+def _refused(task: Task, method: str, wanted: str, found: Any) -> DataError:
+    if isinstance(found, Tensor):
+        found = f"{tuple(found.shape)} of {str(found.dtype).removeprefix('torch.')}"
+    text = found if isinstance(found, str) else shown(found)
+    return DataError(f"task: {type(task).__name__}.{method} must return {wanted}, got {text}")

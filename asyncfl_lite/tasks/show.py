@@ -114,9 +114,11 @@ def _draw_examples(task: Task, figure: Figure | SubFigure) -> None:
     if not task.inputs.is_floating_point() and task.inputs.dtype != torch.uint8:
         _draw_texts(task, _examples(task, 8), figure.subplots())
     elif task.inputs.dim() == 5:
-        _draw_clips(task, _examples(task, 5), figure)
+        chosen = _examples(task, 5)
+        _draw_pictures(task, chosen, _strips(_seen(task.inputs[chosen])), 1, figure)
     elif task.inputs.dim() == 4:
-        _draw_images(task, _examples(task, 4 * COLUMNS), figure)
+        chosen = _examples(task, 4 * COLUMNS)
+        _draw_pictures(task, chosen, _seen(task.inputs[chosen]), COLUMNS, figure)
     else:
         _draw_rows(task, _examples(task, 20), figure.subplots())
 
@@ -145,25 +147,22 @@ def _seen(inputs: Tensor) -> np.ndarray:
     return stretched.movedim(0, -1).numpy()
 
 
-def _draw_images(task: Task, indices: list[int], figure: Figure | SubFigure) -> None:
-    grid = np.atleast_1d(figure.subplots(-(-len(indices) // COLUMNS), COLUMNS)).ravel()
+def _strips(clips: np.ndarray) -> np.ndarray:
+    """Lay up to eight frames of each of ``(n, T, height, width, C)`` clips side by side, with a white line between."""
+    shown = np.unique(np.linspace(0, clips.shape[1] - 1, min(8, clips.shape[1])).round().astype(int))
+    framed = np.pad(clips[:, shown], ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)), constant_values=1.0)
+    return np.concatenate(list(framed.swapaxes(0, 1)), axis=2)
+
+
+def _draw_pictures(
+    task: Task, indices: list[int], pictures: np.ndarray, columns: int, figure: Figure | SubFigure
+) -> None:
+    grid = np.atleast_1d(figure.subplots(-(-len(indices) // columns), columns)).ravel()
     for axes in grid:
         axes.set_axis_off()
-    for axes, index, pixels in zip(grid, indices, _seen(task.inputs[indices]), strict=False):
-        axes.imshow(pixels.squeeze(-1) if pixels.shape[-1] == 1 else pixels, cmap="gray", interpolation="nearest")
+    for axes, index, picture in zip(grid, indices, pictures, strict=False):
+        axes.imshow(picture.squeeze(-1) if picture.shape[-1] == 1 else picture, cmap="gray", interpolation="nearest")
         axes.set_title(_named(task, index), fontsize=9, loc="center", pad=2)
-
-
-def _draw_clips(task: Task, indices: list[int], figure: Figure | SubFigure) -> None:
-    rows = np.atleast_1d(figure.subplots(len(indices), 1))
-    clips = _seen(task.inputs[indices])
-    shown = np.unique(np.linspace(0, clips.shape[1] - 1, min(8, clips.shape[1])).round().astype(int))
-    for axes, index, clip in zip(rows, indices, clips, strict=True):
-        framed = np.pad(clip[shown], ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=1.0)  # a white line between
-        strip = np.concatenate(list(framed), axis=1)
-        axes.imshow(strip.squeeze(-1) if strip.shape[-1] == 1 else strip, cmap="gray", interpolation="nearest")
-        axes.set_axis_off()
-        axes.set_title(_named(task, index), fontsize=9, pad=2)
 
 
 def _draw_texts(task: Task, indices: list[int], axes: Axes) -> None:

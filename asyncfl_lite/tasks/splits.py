@@ -28,13 +28,10 @@ def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np
 
 
 def stratified(labels: Any, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Split samples into two parts with the same share of every class, in random order.
+    """Return the indices of two parts with the same share of every class, in random order; the second has ``count``.
 
-    The indices are those of scikit-learn's ``train_test_split(np.arange(n), test_size=count, stratify=labels,
+    They are those of scikit-learn's ``train_test_split(np.arange(n), test_size=count, stratify=labels,
     random_state=seed)``, bit for bit. Importing scikit-learn takes longer than a short run.
-
-    Returns:
-        The indices of the first part and of the second, which has ``count`` of the ``(n,)`` samples.
     """
     number_of, sizes = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)[1:]
     left = len(number_of) - count

@@ -37,7 +37,7 @@ UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
 OWN = "own"
 """Name of the server's unlabelled inputs that come with users' own data."""
 AUGMENTED = 6
-"""Number of times that an augmentation is tried on the same inputs, since it may draw only sometimes."""
+"""Number of tries of an augmentation on the same inputs, since it may draw only sometimes."""
 USUAL_SETS = ("cross", "natural", "synthetic")
 """Names of unlabelled sets that methods use by default on tasks with several kinds."""
 
@@ -324,15 +324,15 @@ class Task:
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
         """Describe the task in words: data, sizes, metric, licence and, given clients' ``parts``, the clients."""
-        from asyncfl_lite.tasks.show import describe
+        from asyncfl_lite.tasks import show  # which imports matplotlib
 
-        return describe(self, parts)
+        return show.describe(self, parts)
 
     def show(self, parts: Sequence[np.ndarray] | None = None) -> Figure:
         """Draw examples with their labels and, given clients' ``parts``, the labels of each client."""
-        from asyncfl_lite.tasks.show import show
+        from asyncfl_lite.tasks import show
 
-        return show(self, parts)
+        return show.show(self, parts)
 
     def of_run(self, seed: int) -> Task:
         """Return the task for the run with this seed; all seeds share one task unless the seed draws the data."""
@@ -372,11 +372,7 @@ class Task:
         return (outputs.argmax(-1) == labels).to(outputs.dtype)
 
     def predictions(self, outputs: Tensor, inputs: Tensor) -> Tensor:
-        """Return the ``(m, C)`` logits of every prediction in a batch's outputs, for distillation.
-
-        For classification, these are the outputs themselves, so ``m = n``; a task of sequences has one prediction for
-        each token that counts.
-        """
+        """Return a batch's ``(m, C)`` logits, for distillation: one row per sample, or per token that counts."""
         return outputs
 
     def prediction_counts(self, inputs: Tensor) -> Tensor:
@@ -423,8 +419,7 @@ class Task:
     def unlabelled_set(self, name: str, count: int, rng: np.random.Generator) -> Tensor:
         """Draw ``(count, …)`` inputs from the server's unlabelled set ``name``.
 
-        Besides the task's own sets, there is the set ``noise`` if inputs are real numbers. It shows what is left of
-        distillation when its samples carry no information.
+        Tasks of real numbers also have the set ``noise``, whose samples carry no information.
 
         Raises:
             ConfigError: if the task has no such set.
@@ -460,12 +455,7 @@ class Task:
 
 
 def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
-    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time.
-
-    Raises:
-        DataError: when it cannot be called with ``(inputs, generator)``, returns anything else, or takes random numbers
-            from another source than the generator.
-    """
+    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type, the same each time."""
     if augment is None:
         return
     few, source = inputs[:2].clone(), "the torch.Generator that it is given"
@@ -504,12 +494,7 @@ class TaskSource(Settings):
 
     @abstractmethod
     def load(self) -> Task:
-        """Load the task, on the CPU.
-
-        Raises:
-            DataError: when the data are not available.
-            MissingLibraryError: when an optional library that provides them is not installed.
-        """
+        """Load the task, on the CPU; raise a DataError or a MissingLibraryError if data or a library is missing."""
 
 
 class FolderSource(TaskSource):

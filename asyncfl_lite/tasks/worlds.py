@@ -1,7 +1,7 @@
 """Tasks whose data are drawn from the run's seed, so that an interval over seeds covers the choice of data too.
 
-Runs of several seeds in lockstep share cohorts only where their samples lie in the same tensors. So all worlds' samples
-are rows of the same tensors, and a run is told which rows are its own. A world is drawn when a run first asks for it.
+Runs in lockstep share cohorts only where their samples lie in the same tensors. So all worlds' samples are rows of the
+same tensors, and a run is told which rows are its own. A world is drawn when a run first asks for it.
 """
 
 from __future__ import annotations

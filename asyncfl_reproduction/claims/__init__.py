@@ -16,12 +16,7 @@ from asyncfl_reproduction.claims.kuiper import KUIPER
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, VERDICTS
 
-CLAIMS: dict[str, list[Claim]] = {
-    "fedecho": FEDECHO,
-    "fedrevive": FEDREVIVE,
-    "kuiper": KUIPER,
-    "fedadt": FEDADT,
-}
+CLAIMS: dict[str, list[Claim]] = {"fedecho": FEDECHO, "fedrevive": FEDREVIVE, "kuiper": KUIPER, "fedadt": FEDADT}
 
 __all__ = [
     "CLAIMS",

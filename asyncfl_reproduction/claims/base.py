@@ -79,14 +79,7 @@ class _Watched(Measured):
 
 
 class Checked(NamedTuple):
-    """A claim with its finding in one column of results.
-
-    Attributes:
-        claim: the claim.
-        column: one of :data:`COLUMNS`.
-        finding: its verdict.
-        cells: the cells whose accuracies or times it asked for.
-    """
+    """A claim with its finding in one of :data:`COLUMNS`, and the cells whose accuracies or times it asked for."""
 
     claim: Claim
     column: str
@@ -97,9 +90,8 @@ class Checked(NamedTuple):
 def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checked:
     """Check a claim in one column; a claim that rests on a cell that did not train is open.
 
-    A claim rests on the cells whose accuracies or times its check reads. A cell did not train if it predicts one class
-    for every input (:meth:`Measured.is_constant`). The claim is still refuted if the comparisons of the other cells
-    refute it.
+    A claim rests on the cells whose accuracies or times its check reads. It is still refuted if the comparisons of the
+    other cells refute it.
     """
     chosen = measured.column(column)
     given = chosen.unmarked() if claim.of_constant_answers else chosen
@@ -117,12 +109,7 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
 
 
 def check_all(measured: Measured, claims: Iterable[Claim]) -> list[Checked]:
-    """Check claims in the column "tuned", and trained claims also at a fixed server rate if the tier plans such cells.
-
-    Args:
-        measured: the recorded results.
-        claims: the claims to check.
-    """
+    """Check claims when tuned, and trained claims also at a fixed server rate if the tier plans such cells."""
     checked, twins = [], measured.twins
     for claim in claims:
         checked.append(check_claim(measured, claim))
@@ -139,9 +126,8 @@ def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
 def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
     """Return one row per claim, with the verdict on the paper's own numbers and the verdict on ours.
 
-    The columns are id, artefact, kind, claim, paper, ours and detail. If a claim was checked at a fixed server rate,
-    there are also ``fixed server rate`` and its detail. A claim that rests on no cell with such a twin has the same
-    verdict in both columns.
+    If a claim was checked at a fixed server rate, there are also columns for this verdict and its detail. A claim that
+    rests on no cell with such a twin has the same verdict in both columns.
     """
     rows: dict[str, dict[str, str]] = {}
     for claim, column, (verdict, detail, *_), *_ in checked:

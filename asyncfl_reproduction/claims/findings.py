@@ -125,13 +125,8 @@ def as_equality(finding: Finding) -> Finding:
 def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
     """Join several findings into one for a claim that needs all of them to hold.
 
-    Args:
-        findings: single or joined findings; refutations are corrected over all parts, see :func:`.within_a_claim`.
-        nothing: the text if none of them was run.
-
-    Returns:
-        A finding with the verdict of :func:`.joined`. Up to six parts are listed one by one; of more parts, only those
-        that decide.
+    Refutations are corrected over all parts, see :func:`.within_a_claim`. Up to six parts are listed one by one; of
+    more parts, only those that decide. If none was run, the text is ``nothing``.
     """
     leaves = tuple(leaf for finding in findings for leaf in finding.leaves)
     if all(leaf.verdict == NOT_RUN for leaf in leaves):
@@ -142,7 +137,6 @@ def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
 
 
 def _in_words(leaves: Sequence[Finding], verdicts: Sequence[str], verdict: str) -> str:
-    """Describe how many parts have each verdict, and list all parts that were run, or only those that decide."""
     if len(leaves) == 1:
         return leaves[0].detail
     ran = [(leaf.detail, own) for leaf, own in zip(leaves, verdicts, strict=True) if own != NOT_RUN]

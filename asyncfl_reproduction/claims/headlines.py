@@ -8,8 +8,7 @@ named beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,27 +21,7 @@ from asyncfl_reproduction.statistics import ERROR_LEVEL, holm
 from asyncfl_reproduction.verdicts import NOT_RUN
 
 
-@dataclass(frozen=True)
-class Headline:
-    """One central result of a paper.
-
-    Attributes:
-        id: ``FE-1`` to ``FA-3``.
-        claim: the claim to which it belongs, such as ``FE-T2-a``.
-        sentence: what is compared, in plain words.
-        printed: the paper's number for it.
-        check: function from recorded results to the finding of one comparison.
-    """
-
-    id: str
-    claim: str
-    sentence: str
-    printed: str
-    check: Callable[[Measured], Finding]
-
-
 def _best(m: Measured, cells: Sequence[str]) -> str | None:
-    """Return the cell with the highest mean accuracy, or None if some were not run."""
     means = {cell: values.mean() for cell in cells if (values := m.by_seed(cell)) is not None}
     return max(means, key=means.get) if len(means) == len(cells) else None
 
@@ -68,55 +47,48 @@ REVIVE, BUFF, DOWN = (fedrevive.cell("cifar10", method) for method in ("fedreviv
 BIAS_1 = {method: kuiper.cell("fig3b", "bias1", method) for method in kuiper.METHODS}
 
 HEADLINES = [
-    Headline("FE-1", "FE-T2-a", "FedEcho with natural images ends above the best baseline at large delay, α = 0.1",
+    Claim("FE-1", "FE-T2-a", "FedEcho with natural images ends above the best baseline at large delay, α = 0.1",
              "+15.8 points", lambda m: _above_best(
                  m, f"{fedecho.LARGE}/{SETS[1]}", [f"{fedecho.LARGE}/{method}" for method in fedecho.BASELINES])),
-    Headline("FE-2", "FE-T2-a", "FedEcho with natural images ends above FedBuff there", "+25.0 points",
+    Claim("FE-2", "FE-T2-a", "FedEcho with natural images ends above FedBuff there", "+25.0 points",
              lambda m: m.above(f"{fedecho.LARGE}/{SETS[1]}", f"{fedecho.LARGE}/fedbuff")),
-    Headline("FE-3", "FE-T6-a", "FedEcho gains from ten times as many unlabelled samples to distil on", "+15.2 points",
+    Claim("FE-3", "FE-T6-a", "FedEcho gains from ten times as many unlabelled samples to distil on", "+15.2 points",
              lambda m: m.above(fedecho.samples(m)[-1], fedecho.samples(m)[0])),
-    Headline("FR-1", "FR-T1-a", "FedRevive ends above FedBuff on images", "+16.5 points",
+    Claim("FR-1", "FR-T1-a", "FedRevive ends above FedBuff on images", "+16.5 points",
              lambda m: m.above(REVIVE, BUFF)),
-    Headline("FR-2", "FR-T1-b", "FedRevive is sooner at 85% of FedBuff's best accuracy", "× 1.47",
+    Claim("FR-2", "FR-T1-b", "FedRevive is sooner at 85% of FedBuff's best accuracy", "× 1.47",
              lambda m: fedrevive.sooner(m, REVIVE, BUFF, BUFF)),
-    Headline("FR-3", "FR-T1-d", "FedRevive ends above AFL-DW, which only weighs stale updates less", "+34.7 points",
+    Claim("FR-3", "FR-T1-d", "FedRevive ends above AFL-DW, which only weighs stale updates less", "+34.7 points",
              lambda m: m.above(REVIVE, DOWN)),
-    Headline("KU-1", "KU-F3-a", "KUIPER ends above FedBuff on 12 devices at bias 1", "+12 points",
+    Claim("KU-1", "KU-F3-a", "KUIPER ends above FedBuff on 12 devices at bias 1", "+12 points",
              lambda m: m.above(BIAS_1["kuiper"], BIAS_1["fedbuff"])),
-    Headline("KU-2", "KU-F3-a", "KUIPER ends above Oort there", "+9 points",
+    Claim("KU-2", "KU-F3-a", "KUIPER ends above Oort there", "+9 points",
              lambda m: m.above(BIAS_1["kuiper"], BIAS_1["oort"])),
-    Headline("KU-3", "KU-F9-a", "KUIPER's error reward raises its accuracy at bias 0.8", "not printed",
+    Claim("KU-3", "KU-F9-a", "KUIPER's error reward raises its accuracy at bias 0.8", "not printed",
              lambda m: m.above(kuiper.cell("fig3b", "bias0.8", "kuiper"), kuiper.cell("fig9a", "bias0.8", "no-error"))),
-    Headline("FA-1", "FA-T1-a", "FedADT is sooner at the target than the soonest other method, MNIST, α = 0.1",
+    Claim("FA-1", "FA-T1-a", "FedADT is sooner at the target than the soonest other method, MNIST, α = 0.1",
              "× 1.42", lambda m: _sooner_than_best(m, COLUMN)),
-    Headline("FA-2", "FA-T2-a", "FedADT ends above the better of FedAsync and FedFa there", "+5.2 points",
+    Claim("FA-2", "FA-T2-a", "FedADT ends above the better of FedAsync and FedFa there", "+5.2 points",
              lambda m: _above_best(m, f"{COLUMN}/fedadt", [f"{COLUMN}/{method}" for method in fedadt.ASYNCHRONOUS])),
-    Headline("FA-3", "X-3", "FedADT's distillation adds to what the server's labels alone are worth", "not printed",
+    Claim("FA-3", "X-3", "FedADT's distillation adds to what the server's labels alone are worth", "not printed",
              lambda m: m.above(f"{COLUMN}/fedadt", fedadt.LABELS_ONLY)),
 ]  # fmt: skip
-"""The headlines, chosen from the claims and the numbers that the papers print first; there must always be twelve."""
+"""The headlines, each with the claim to which it belongs as its artefact; there must always be twelve."""
 
 
 def check_headlines(measured: Measured) -> pd.DataFrame:
     """Return one row per headline and column of verdicts, with its verdict, interval and corrected p value.
 
-    Args:
-        measured: the recorded results.
-
-    Returns:
-        One row per headline and column (of :data:`.COLUMNS`; the second for headlines with cells at a fixed server
-        rate): id, claim, sentence, paper (the paper's number), column, verdict, the fields of a :class:`.Contrast` that
-        a forest plot needs (unit, mean, low, high, level, seeds, p, wilcoxon), holm (the p value adjusted over the
-        twelve headlines of a column, with the threshold 5 % at every look) and survives (whether ``holm`` is at most
-        5 %). Numbers are NaN if nothing was run.
+    The columns are id, claim, sentence, paper (the paper's number), column (of :data:`.COLUMNS`), verdict, the fields
+    of a :class:`.Contrast` that a forest plot needs, holm (the p value adjusted over the twelve headlines of a column,
+    with the threshold 5 % at every look) and survives (whether ``holm`` is at most 5 %). Numbers are NaN if nothing was
+    run.
     """
-    claims = [Claim(one.id, "", one.sentence, one.printed, one.check) for one in HEADLINES]
-    named = {one.id: one for one in HEADLINES}
     rows = []
-    for claim, column, finding, *_ in check_all(measured, claims):
+    for claim, column, finding, *_ in check_all(measured, HEADLINES):
         (found,) = finding.contrasts or [None]
         numbers = {name: np.nan if found is None else getattr(found, name) for name in SHOWN}
-        first = {"id": claim.id, "claim": named[claim.id].claim, "sentence": claim.text, "paper": claim.printed}
+        first = {"id": claim.id, "claim": claim.artefact, "sentence": claim.text, "paper": claim.printed}
         rows.append(first | {"column": column, "verdict": finding.verdict, **numbers, "scaled": finding.weight})
     table = pd.DataFrame(rows)
     table["holm"] = table.groupby("column")["scaled"].transform(_over_all)

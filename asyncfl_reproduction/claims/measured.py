@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.runs.results import is_constant_answer
+from asyncfl_lite.runs.results import Result, is_constant_answer
 from asyncfl_reproduction.claims.findings import Finding, against, as_equality, compare
 from asyncfl_reproduction.grid.cells import ALL_PRINTED, SERVER_RATE, TWIN
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios
@@ -25,12 +25,7 @@ CONSTANT = "constant answer"
 """Mark after a number that comes from runs whose final model predicts one class for every input."""
 UNTRAINED = "did not train"
 """What a comparison's text says if most runs of one side give constant answers."""
-INSTEAD = {
-    "tuned": (),
-    "server_rate": (SERVER_RATE,),
-    "printed": (TWIN, SERVER_RATE),
-    "all_printed": (ALL_PRINTED,),
-}
+INSTEAD = {"tuned": (), "server_rate": (SERVER_RATE,), "printed": (TWIN, SERVER_RATE), "all_printed": (ALL_PRINTED,)}
 """Column -> endings of the cells that take the tuned cells' place; the first that the tier plans. Beside plain FedBuff,
 other methods have a fixed server rate, too."""
 TUNED, AT_FIXED_RATE = COLUMNS = ("tuned", "server_rate")
@@ -52,13 +47,20 @@ class Measured:
     curves: Mapping[str, Sequence[pd.DataFrame]] = field(default_factory=dict)
     planned: Collection[str] = ()
 
-    def column(self, name: str) -> Measured:
-        """Return the results for one column, with the names of the tuned cells.
+    @classmethod
+    def of(cls, results: Mapping[str, Sequence[Result]], planned: Collection[str] = ()) -> Measured:
+        """Return the summaries and curves of results by cell."""
+        summaries = {
+            cell: pd.DataFrame([run.summary | {"seed": run.config.seed} for run in runs])
+            for cell, runs in results.items()
+        }
+        return cls(summaries, {cell: [run.curve for run in runs] for cell, runs in results.items()}, planned)
 
-        Args:
-            name: a key of :data:`INSTEAD`. A cell that the tier plans for the column takes the place of the tuned one,
-                and counts as not run if it was not recorded. Other cells are the same in all columns, because nothing
-                of them is fixed.
+    def column(self, name: str) -> Measured:
+        """Return the results for one column, a key of :data:`INSTEAD`, with the names of the tuned cells.
+
+        A cell that the tier plans for the column takes the place of the tuned one, and counts as not run if it was not
+        recorded. Other cells are the same in all columns, because nothing of them is fixed.
         """
         plan = self.planned or self.summaries
         found = {
@@ -90,9 +92,7 @@ class Measured:
         """Return whether more than half of a cell's runs predict one class for every input.
 
         The accuracy of such a run is that class's share of the test set, so a difference from it is evidence neither
-        for nor against a method, however large it is. A comparison with such a cell on either side is therefore
-        ``open``. If at most half of the runs are such, the cell has
-        trained, if unsteadily, and these runs are part of its spread.
+        for nor against a method, and a comparison with such a cell is ``open``.
         """
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
@@ -167,10 +167,7 @@ class Measured:
     def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> pd.Series | None:
         """Return, by seed, the virtual time at which a cell reaches ``target`` accuracy, or None if it was not run.
 
-        Args:
-            cell: the cell's name.
-            target: a fraction, or one fraction for each seed; a seed without a target is left out.
-            window: see :func:`time_to`.
+        The target is a fraction, or one fraction for each seed; a seed without a target is left out.
         """
         if cell not in self.curves:
             return None
@@ -189,15 +186,9 @@ class Measured:
     ) -> Finding:
         """Check whether one cell reaches ``target`` sooner than another, by the ratio of their times with each seed.
 
-        Args:
-            faster: the cell that should be sooner.
-            slower: the other cell.
-            target: a fraction, or one fraction for each seed.
-            windows: windows of the two cells' running averages, see :func:`time_to`.
-            factor: ``slower`` must take more than this many times as long.
-
-        Returns:
-            A finding on the mean log ratio. A run that never reaches the target is censored, see :func:`.log_ratios`.
+        The finding is on the mean log ratio, and asks that ``slower`` takes more than ``factor`` times as long. A run
+        that never reaches the target is censored, see :func:`.log_ratios`. Times are those of running averages over
+        ``windows`` evaluations, see :func:`time_to`.
         """
         if isinstance(target, pd.Series) and target.empty:
             return Finding(NOT_RUN, f"{against(faster, slower)}: no target")
@@ -226,11 +217,6 @@ class Measured:
         The flags say whether the ratios bound their mean from below and from above, and whether all runs reached the
         target. A run is taken to reach a target no sooner than at its first test after the start, because no earlier
         time is known.
-
-        Args:
-            faster: the cell whose lead gives positive ratios.
-            slower: the other cell.
-            times: the two cells' times from :meth:`times_to`.
         """
         columns = []
         for cell, own in zip((faster, slower), times, strict=True):

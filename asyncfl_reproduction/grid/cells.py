@@ -24,11 +24,9 @@ from asyncfl_lite.base.registry import Settings, import_own, located
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.store import Standing, read_record, standing
-from asyncfl_reproduction.grid.families import PaperCell, Seeds, members, merged
-from asyncfl_reproduction.grid.yaml_files import read_yaml
-from asyncfl_reproduction.tuning import tuned
-from asyncfl_reproduction.tuning.choices import chosen_for
-from asyncfl_reproduction.tuning.grids import OwnSearch, all_printed, method_of, own_search
+from asyncfl_reproduction.grid.families import PaperCell, Seeds, members, merged, read_yaml
+from asyncfl_reproduction.tuning.choices import chosen, chosen_for, has_outcomes
+from asyncfl_reproduction.tuning.grids import Search, all_printed, method_of, name_of, nested, own_search
 
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """Pattern for the names of tiers and the parts of cells' names, which become names of folders."""
@@ -42,7 +40,7 @@ SERVER_RATE = "@server-rate"
 ENDINGS = {"tuned": "", "printed": TWIN, "server_rate": SERVER_RATE, "all_printed": ALL_PRINTED}
 """Column -> the ending of its cells' names."""
 TUNED = "tuned"
-"""Key in a cell's settings: the league's study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method
+"""Key in a cell's settings: the league's study (:mod:`asyncfl_reproduction.tuning.choices`) whose choice for its method
 the cell takes."""
 RATES = "rates"
 """Key in a cell's settings: settings by method, of which the cell takes its method's."""
@@ -150,7 +148,7 @@ class Cell:
     ours: Mapping[str, str] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
     waits_for: str | None = None
-    search: OwnSearch | None = None
+    search: Search | None = None
     part: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -238,7 +236,7 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", import
 
 
 def _imported(places: Iterable[str], whose: Path) -> list[str]:
-    """Import the modules that a file or a user names, and return the paths under which other processes find them."""
+    """Import modules, and return the paths under which other processes find them."""
     found = [located(place, whose if whose.is_dir() else whose.parent) for place in places]
     for place in found:
         try:
@@ -262,7 +260,6 @@ def _cells_of_papers(path: Path, tier: TierFile, paper: str, own: Sequence[str])
 
 
 def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
-    """Return the cells whose names match a pattern; there must be at least one."""
     found = [cell for cell in cells if fnmatch.fnmatch(cell.name, pattern)]
     if not found:
         such = f", such as {cells[0].name!r}" if cells else ""
@@ -271,7 +268,6 @@ def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
 
 
 def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Iterator[Cell]:
-    """Yield a paper's cells in one tier, with their merged settings."""
     tier = of.tier
     if tier not in file.tiers:
         raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
@@ -317,25 +313,25 @@ def _cell(path: Path, name: str, cell: PaperCell, of: TierFile, common: PaperTie
 
 def _rates(
     tier: str, name: str, given: Mapping[str, Any], settings: dict[str, Any], column: Column
-) -> tuple[dict[str, Any], OwnSearch | None, str | None] | None:
+) -> tuple[dict[str, Any], Search | None, str | None] | None:
     """Return a cell's rates, its own search and the search for which it waits; None if the column has no such cell."""
     if given.get(SEARCH):
         if column == "all_printed":
             rates = all_printed(given[SEARCH], settings)
-            return None if rates is None else (tuned.nested(rates), None, None)
+            return None if rates is None else (nested(rates), None, None)
         search = own_search(name, given[SEARCH], settings, column)
         choice = None if search is None else chosen_for(tier, name, column)
-        return None if search is None else (tuned.nested(choice or {}), search, None if choice else f"that of {name}")
+        return None if search is None else (nested(choice or {}), search, None if choice else f"that of {name}")
     if study := given.get(TUNED):
-        of = (study, method_of(settings), column)
-        if column in ("tuned", "printed") and tuned.has_outcomes(*of):
-            return tuned.chosen(*of), None, None
-        return ({}, None, tuned.name_of(*of)) if column == "tuned" else None
+        search = name_of(study, method_of(settings), column)
+        if column in ("tuned", "printed") and has_outcomes(search):
+            return chosen(search), None, None
+        return ({}, None, search) if column == "tuned" else None
     if column != "tuned":
         return None
     if parent := given.get(RATES_OF):
         choice = chosen_for(tier, parent)
-        return tuned.nested(choice or {}), None, None if choice else f"that of {parent}"
+        return nested(choice or {}), None, None if choice else f"that of {parent}"
     rates, method = given.get(RATES), method_of(settings)
     return rates.get(method, {}) if isinstance(rates, dict) and isinstance(method, str) else {}, None, None
 

@@ -197,7 +197,6 @@ def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
 
 
 def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
-    """Return each kind's mean speed: all its seconds divided by all its client updates."""
     sums: dict[Kind, tuple[float, float]] = {}
     for kind, seconds, updates in rows:
         before = sums.get(kind, (0.0, 0.0))
@@ -238,7 +237,6 @@ def timed_speed(config: Config) -> Speed:
 
 
 def _shortened(config: Config, versions: int) -> int:
-    """Run a configuration for at most this many versions, and return the number of client updates."""
     changed = {"rounds": versions, "checkpoint_every": None, "checkpoint_seconds": None}
     return run(config.model_copy(update=changed)).summary["client_updates"]
 

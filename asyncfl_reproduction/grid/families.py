@@ -1,4 +1,4 @@
-"""Families of cells, each written once in a paper's file for many combinations of settings.
+"""Families of cells, each written once in a paper's YAML file for many combinations of settings.
 
 Cells that differ in only a few settings are written once, as a family over axes::
 
@@ -13,17 +13,47 @@ Cells that differ in only a few settings are written once, as a family over axes
 
 from __future__ import annotations
 
+import copy
 import itertools
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
+import yaml
 from pydantic import AfterValidator, Field
 
-from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.errors import ConfigError, reason, unknown_name
+from asyncfl_lite.base.files import small_text, yaml_in
 from asyncfl_lite.base.registry import Settings
+
+
+def read_yaml(path: Path, kind: type[Settings]) -> Any:
+    """Read a YAML file as settings of a given class, and check them."""
+    try:
+        content = copy.deepcopy(_parsed(small_text(path)))
+    except OSError as error:
+        there = sorted(p.name for p in path.parent.glob("*.yaml"))
+        raise ConfigError(f"{path}: {error.strerror}; there are: {', '.join(there) or 'none'}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
+    except ConfigError:
+        raise
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date, too many digits
+        raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    try:
+        return kind.from_mapping(content)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> Any:
+    """Parse YAML text and cache the outcome, because parsing is slow and reports read some files several times."""
+    return yaml_in(text)
+
 
 PLACE = re.compile(r"\{([^{}]*)\}")
 """Placeholder for the name of an axis's value."""
@@ -91,7 +121,6 @@ def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, Pap
 def _member(
     path: Path, name: str, family: PaperCell, chosen: dict[str, str], added: list[AxisValue]
 ) -> tuple[str, PaperCell]:
-    """Return the name and the cell for one combination of axis values."""
     joined = {column: text for addition in added for column, text in addition.published.items()}
     try:
         member = _filled(name, chosen)

@@ -59,11 +59,7 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
 
 
 def end_with(parent: int) -> None:
-    """End this process, and every process that it started, soon after its parent has ended or was killed.
-
-    Args:
-        parent: the parent's process ID; nothing happens if this is the current process.
-    """
+    """End this process, and every process that it started, soon after its parent has ended, unless it is the parent."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -93,7 +89,6 @@ def wait_for(processes: Iterable[psutil.Process]) -> None:
 
 
 def _end() -> None:
-    """End this process and all processes that it started, without waiting."""
     _end_descendants()
     print(f"\n{MESSAGE}", file=sys.stderr, flush=True)
     os._exit(INTERRUPTED)

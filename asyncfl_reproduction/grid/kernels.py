@@ -8,7 +8,6 @@ the fork, so no thread or random stream is shared. On systems without fork, kern
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import importlib
 import json
@@ -54,7 +53,6 @@ def quiet_kernels() -> None:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Delete a folder when the process that made it ends, but not when its forks end."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -74,8 +72,23 @@ def warm_kernels(modules: Sequence[str]) -> Iterator[None]:
         factory.default_provisioner_name = before
 
 
+class Forked(psutil.Process):
+    """A forked kernel, which is not a child of this process, in the form that Jupyter expects of a child."""
+
+    stdin = stdout = stderr = None
+
+    def poll(self) -> int | None:
+        """Return None while the kernel runs, and 0 afterwards because its exit code is unknown."""
+        return None if self.is_running() else 0
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal to the kernel, unless it has ended."""
+        with suppress(psutil.NoSuchProcess):
+            super().send_signal(sig)
+
+
 class WarmProvisioner(LocalProvisioner):
-    """Provisioner that starts a kernel as a fork of :class:`Preloaded`, so that it is not a child of this process."""
+    """Provisioner that starts a kernel as a fork of :class:`Preloaded`."""
 
     modules: ClassVar[tuple[str, ...]] = ()
 
@@ -84,54 +97,16 @@ class WarmProvisioner(LocalProvisioner):
         # papermill passes no folder, but changes this process's own, which a newly started kernel would inherit
         cwd, env = str(Path(options.get("cwd") or "").resolve()), {**options.get("env", os.environ)}
         self.pid = self.pgid = preloaded(os.getpid(), self.modules).fork(self.parent.connection_file, cwd, env)
+        self.process = Forked(self.pid)
         return self.connection_info
-
-    @property
-    def has_process(self) -> bool:
-        """Whether a kernel was started and has not been waited for."""
-        return self.pid is not None
-
-    async def poll(self) -> int | None:
-        """Return None while the kernel runs, and 0 afterwards because its exit code is unknown."""
-        if self.pid is None:
-            return 0
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return 0
-        return None
-
-    async def wait(self) -> int:
-        """Wait for the kernel to end, and return 0."""
-        while await self.poll() is None:
-            await asyncio.sleep(0.05)
-        self.pid = None
-        return 0
-
-    async def send_signal(self, signum: int) -> None:
-        """Send a signal to the kernel and the processes that it started."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.pgid, signum)
 
     def get_shutdown_wait_time(self, recommended: float = 5.0) -> float:
         """Return the seconds that a kernel gets to end: half of them before it is asked, half to save its runs."""
         return 2 * GRACE
 
-    async def terminate(self, restart: bool = False) -> None:
-        """Ask the kernel to end."""
-        await self.send_signal(signal.SIGTERM)
-
-    async def kill(self, restart: bool = False) -> None:
-        """End the kernel."""
-        await self.send_signal(signal.SIGKILL)
-
 
 class Preloaded:
-    """A process with imported modules, from which kernels are forked; it ends with the process that made it.
-
-    Args:
-        modules: the modules that it imports.
-    """
+    """A process with imported modules, from which kernels are forked; it ends with the process that made it."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         # matplotlib and torch read these when they are imported, which happens here before a kernel could set them.
@@ -144,11 +119,6 @@ class Preloaded:
 
     def fork(self, connection_file: str, cwd: str, env: dict[str, str]) -> int:
         """Start a kernel and return its process ID.
-
-        Args:
-            connection_file: where the kernel reads its ports and key.
-            cwd: the kernel's working directory, which may differ from this process's.
-            env: all environment variables of the kernel.
 
         Raises:
             RuntimeError: if the process has died.

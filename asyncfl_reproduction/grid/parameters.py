@@ -25,51 +25,8 @@ class Parameters(Settings):
     imports: list[str]
 
 
-class Configuration(dict[str, Any]):
-    """The settings in the notebook's cell of parameters.
-
-    papermill turns ``-p configuration.rounds 5`` into an assignment to an attribute, which this class answers with what
-    to type.
-
-    Example:
-        >>> Configuration(task="digits").rounds = 5
-        Traceback (most recent call last):
-        asyncfl_lite.base.errors.ConfigError: parameter: 'configuration.rounds' is a setting of the run; write -y '{configuration: {task: digits, rounds: 5}}'
-    """  # noqa: E501
-
-    def __getattr__(self, name: str) -> _Dotted:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return _Dotted(self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise _meant(f"configuration.{name}", {**self, name: value})
-
-
-class _Dotted:
-    """A group of settings named with a dot, such as ``configuration.settings``."""
-
-    def __init__(self, written: Configuration, group: str) -> None:
-        self.__dict__.update(written=written, group=group)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        settings = {**self.written, self.group: {**self.written.get(self.group, {}), name: value}}
-        raise _meant(f"configuration.{self.group}.{name}", settings)
-
-
-def _meant(name: str, settings: Mapping[str, Any]) -> ConfigError:
-    """Return the error for a setting that was given as a parameter; it says what to write instead."""
-    meant = {"configuration": dict(settings)}
-    line = yaml.safe_dump(meant, default_flow_style=True, sort_keys=False, width=10_000).strip()
-    return ConfigError(f"parameter: {name!r} is a setting of the run; write -y '{line}'")
-
-
 def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
     """Check a notebook's parameters, import the modules they name, and return the configuration.
-
-    Args:
-        names: the notebook's ``globals()``.
-        before: names that existed before the parameters.
 
     Raises:
         ConfigError: in one line, if a parameter has the wrong type or is unknown. papermill itself accepts unknown
@@ -82,7 +39,9 @@ def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
         raise ConfigError(unknown_name("parameter", name, Parameters.model_fields))
     parameters = Parameters(**{name: names[name] for name in Parameters.model_fields})
     if settings:
-        raise _meant(next(iter(settings)), {**parameters.configuration, **settings})
+        meant = {"configuration": {**parameters.configuration, **settings}}
+        line = yaml.safe_dump(meant, default_flow_style=True, sort_keys=False, width=10_000).strip()
+        raise ConfigError(f"parameter: {next(iter(settings))!r} is a setting of the run; write -y '{line}'")
     for place in parameters.imports:
         import_own(located(place, Path.cwd()))
     try:

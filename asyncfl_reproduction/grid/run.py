@@ -176,7 +176,7 @@ def run_cell(cell: Cell, runs: Path, notebook: Path, minutes: float | None = Non
 
 
 def _execute(cell: Cell, folder: Path, notebook: Path, minutes: float | None) -> str | None:
-    """Execute the template notebook for a cell, and retry once if the kernel died or did not start."""
+    """Execute the template notebook, and retry once if the kernel died or did not start."""
     with needs("grid", "a grid"):
         import papermill
         from nbclient.exceptions import CellTimeoutError

@@ -53,7 +53,6 @@ def paper_of(cell: str) -> str:
 
 
 def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
-    """Add runs, each with its cell's name, to the two tables of a folder."""
     rows = pd.DataFrame([_row(name, result) for name, result in found])
     curves = [_rounded(result.curve).assign(cell=name, seed=result.config.seed) for name, result in found]
     if found:
@@ -122,7 +121,6 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
 
 
 def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path, list[Cell]]]:
-    """Yield each folder that has recorded results, with the cells of its paper."""
     papers: dict[str, list[Cell]] = {}
     for cell in cells:
         papers.setdefault(paper_of(cell.name), []).append(cell)
@@ -154,7 +152,6 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
 
 
 def _results(cells: Sequence[Cell], rows: pd.DataFrame, curves: pd.DataFrame) -> dict[str, list[Result]]:
-    """Build the results of cells from a paper's two tables."""
     configs = {(cell.name, config.seed): config for cell in cells for config in cell.configs}
     now = {cell.name: meaning(cell.config) for cell in cells}
     kept = rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :]

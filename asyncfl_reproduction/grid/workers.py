@@ -60,16 +60,11 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Run cells and yield the outcome of each as it ends; cells that other grids run come last.
 
-    Args:
-        work: function that runs a cell; it must be picklable by reference, such as a module's function.
-        cells: the cells to run.
-        runs: folder of results; with a scheduler, all its workers must share this folder under the same path.
-        workers: number of processes on this machine; with 1, the cells run in this process.
-        scheduler: address of a Dask scheduler whose workers run the cells instead.
+    With one worker, the cells run in this process. With a scheduler, all its workers must share the folder ``runs``
+    under the same path. ``work`` must be picklable by reference, such as a module's function.
 
     Raises:
         ConfigError: if the scheduler does not answer, or has no worker.
-        MissingLibraryError: if a library that is needed for several workers, or for Dask, is not installed.
         SimulationError: if this machine's processes die repeatedly before they begin a cell, or the scheduler is gone.
     """
     grid = secrets.token_hex(8)
@@ -138,7 +133,6 @@ def _tidy_up_after_others(folder: Path, grid: str) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Delete the files in a cell's folder that only a running cell needs."""
     with suppress(OSError):
         for path in _unfinished(folder):
             path.unlink(missing_ok=True)
@@ -188,7 +182,6 @@ def _on_this_machine(
 
 
 def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, scheduler: str) -> Iterator[Outcome]:
-    """Run cells on a Dask cluster; its workers may come and go."""
     with needs("dask", "backend 'dask'"):
         from distributed import KilledWorker, as_completed
 
@@ -245,12 +238,7 @@ def _have_gpus(client: Client, cells: Sequence[Cell]) -> bool:
 
 @contextmanager
 def connected(scheduler: str) -> Iterator[Client]:
-    """Connect to a Dask scheduler that has at least one worker.
-
-    Raises:
-        ConfigError: if the scheduler does not answer, or has no worker.
-        MissingLibraryError: if the library is not installed.
-    """
+    """Connect to a Dask scheduler; raise ConfigError if it does not answer, or has no worker."""
     with needs("dask", "backend 'dask'"):
         from distributed import Client
     _check_answers(scheduler)
@@ -287,7 +275,6 @@ def _check_answers(scheduler: str) -> None:
 
 
 def _check_certificates(scheduler: str) -> None:
-    """Raise an error for a TLS address without certificates, with a message that says what is missing."""
     with needs("dask", "backend 'dask'"):
         from distributed import Security
 
@@ -302,11 +289,7 @@ def _check_certificates(scheduler: str) -> None:
 
 
 def count_workers(scheduler: str) -> int:
-    """Return how many cells a scheduler's workers run at a time, and warn if other machines may use them.
-
-    Raises:
-        ConfigError, MissingLibraryError: as :func:`connected`.
-    """
+    """Return how many cells a scheduler's workers run at a time, and warn if other machines may use them."""
     with connected(scheduler) as client:
         threads: dict[str, Any] = client.nthreads()
         if there := [one for one in (client.scheduler_info()["address"], *threads) if _is_open(one)]:
@@ -315,6 +298,5 @@ def count_workers(scheduler: str) -> int:
 
 
 def _is_open(address: str) -> bool:
-    """Return whether an address of Dask's lets in other machines without a certificate."""
     host = urlsplit(address).hostname or ""
     return not (address.startswith("tls:") or host.startswith("127.") or host in ("localhost", "::1"))

@@ -63,7 +63,6 @@ def _places() -> Iterator[tuple[str, str]]:
 
 
 def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
-    """Join comparisons into one answer, whose text says which of them are clear and in which direction."""
     ran = [finding for finding in findings if finding.verdict != NOT_RUN]
     if not ran:
         return Answer(NOT_RUN, "no cells of it were run" + (f"; {besides}" if besides else ""))
@@ -72,7 +71,6 @@ def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
 
 
 def _state(verdicts: Sequence[str]) -> str:
-    """Return the state of an answer from the outcomes of its comparisons."""
     return ANSWERED if {HOLDS, REVERSED, EQUIVALENT}.intersection(verdicts) else OPEN
 
 
@@ -253,10 +251,7 @@ def paired_tests(m: Measured) -> Answer:
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
-    """Return a function that compares runs with slow clients in every group to runs with slow clients in one group.
-
-    It compares each method's accuracy on all classes, and on the classes that clients trained on least.
-    """
+    """Return a function that compares runs with slow clients in every group to runs with slow clients in one group."""
 
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]
@@ -269,13 +264,7 @@ def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question that compares methods of different papers.
-
-    Attributes:
-        id: ``X-1`` to ``X-12``.
-        text: what is asked.
-        answer: function from recorded results to an answer.
-    """
+    """A question that compares methods of different papers, and the function from results to its answer."""
 
     id: str
     text: str

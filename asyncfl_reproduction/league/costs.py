@@ -27,15 +27,7 @@ class Storage(NamedTuple):
 
 
 def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes: int) -> Storage:
-    """Return a server's peak storage, from its class's declaration and the versions in flight in a cell's runs.
-
-    Args:
-        m: results that include the cell's runs.
-        cell: the method's cell.
-        server: a server with the cell's settings.
-        clients: number of clients N.
-        classes: number of the task's classes.
-    """
+    """Return a server's peak storage, from its class's declaration and the versions in flight in a cell's runs."""
     models, logits = claimed(server, clients=clients, unlabelled=1)[:2]
     held = int(m.values(cell, "most_versions_in_flight").max()) if server.about.keeps_versions else 0
     kilobytes = (models + held) * float(m.values(cell, "parameters").max()) * 4 / 1000
@@ -43,15 +35,9 @@ def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes:
 
 
 class Costs(NamedTuple):
-    """The costs of a method in one setting.
+    """The costs of a method in one setting: its server's storage, its clients' extra work, and its server's data.
 
-    Attributes:
-        method: its name.
-        stores: the server's storage in words, in terms of N, M and M_c.
-        kilobytes: size of the models that the server holds at most.
-        logits_kilobytes: size of the stored logits, for each unlabelled sample.
-        asks: what clients do beyond training and sending their update.
-        data: the data that the server uses besides updates.
+    What the server stores is in terms of N, M and M_c. See :class:`Storage` for the sizes.
     """
 
     method: str
@@ -65,13 +51,8 @@ class Costs(NamedTuple):
 def costs(method: str, config: Config, measured: Measured, *, classes: int, unlabelled: bool | None = None) -> Costs:
     """Return the storage of a method's server, its clients' extra work, and the data that its server reads.
 
-    Args:
-        method: its name, which is also the name of its cell in ``measured``.
-        config: the configuration of one of its runs.
-        measured: results that include its runs.
-        classes: number of the task's classes.
-        unlabelled: whether its server was seen to read unlabelled inputs; if None, whether the method has a setting for
-            such inputs counts.
+    ``unlabelled`` says whether its server was seen to read unlabelled inputs; if None, whether the method has a
+    setting for such inputs counts.
     """
     kind, server = ALGORITHMS.get(config.algorithm), config.make_algorithm()
     held = storage(measured, method, server, clients=config.clients, classes=classes)

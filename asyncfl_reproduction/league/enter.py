@@ -9,12 +9,12 @@ from pathlib import Path
 from asyncfl_lite.base.errors import ConfigError, how_many
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.grid.cost import HOURS_UNASKED, duration
+from asyncfl_reproduction.home import field_in
 from asyncfl_reproduction.league.entry import Entry, check_rules, read_entry
 from asyncfl_reproduction.league.field import TIER, Place, read_places
 from asyncfl_reproduction.league.page import Outcome, write_page
 from asyncfl_reproduction.league.run import TRIAL, Newcomer, Trial
 from asyncfl_reproduction.league.standings import standings
-from asyncfl_reproduction.places import field_in
 from asyncfl_reproduction.report.recorded import Recorded
 
 
@@ -30,16 +30,6 @@ def enter(
     say: Callable[[str], None] = print,
 ) -> Path:
     """Run the method in a file against the league's recorded methods, and return the path of its page.
-
-    Args:
-        file: a Python file with one method.
-        tier_file: ``cells/league.yaml``.
-        runs: folder of results; the newcomer's are written there, and the field's may be there.
-        kept: folder of the tables in which the field is recorded.
-        quick: whether to run only the first workload, tuned, with a grid that does not grow.
-        workers: number of processes.
-        yes: whether to start even if it may take more than two hours.
-        say: called with a line about each step.
 
     Raises:
         ConfigError: in one line, if the file is not an entry, the method breaks a rule, its grid is too large, or
@@ -77,11 +67,7 @@ def earlier_looks(page: Path, entry: Entry) -> list[str]:
 
 
 def _recorded(places: Sequence[Place], tier_file: Path, runs: Path, kept: Path) -> Mapping[str, list[Result]]:
-    """Map each cell of the league's own methods to its recorded runs.
-
-    Raises:
-        ConfigError: if none of the field's methods is recorded.
-    """
+    """Map each cell of the league's own methods to its recorded runs; raise an error if there are none."""
     field = Recorded(tier_file, runs, field_in(kept)).results
     wanted = {place.cell(method) for place in places for method in place.searches}
     if not wanted.intersection(field):

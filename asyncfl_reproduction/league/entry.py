@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
 from asyncfl_lite.base.files import text_of
 from asyncfl_lite.base.registry import import_own
 from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
-from asyncfl_reproduction.tuning.studies import Grid
+from asyncfl_reproduction.tuning.grids import Grid
 
 GRID = "GRID"
 """Attribute of a method's class, or name in its file: the values to try for its options."""
@@ -24,15 +24,9 @@ NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,39}")
 
 @dataclass(frozen=True)
 class Entry:
-    """A method that enters the league.
+    """A method that enters the league, with its file and the values to try for each option, if it declares them.
 
-    Attributes:
-        file: its file.
-        name: the name under which it is registered.
-        method: its class.
-        grid: option, as searches write it -> the values to try; None if it declares no grid.
-        digest: eight hexadecimal digits of a hash of the file's code, without comments and layout; results of other
-            code belong to another entry.
+    The digest is of the file's code, without comments and layout; results of other code belong to another entry.
     """
 
     file: str
@@ -49,10 +43,6 @@ class Entry:
 
 def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
     """Import a file and return the method in it.
-
-    Args:
-        file: one Python file; modules that it imports are not part of its digest.
-        taken: the names of the field's methods.
 
     Raises:
         ConfigError: in one line, if the file cannot be imported or does not hold exactly one method, if the method's
@@ -94,11 +84,7 @@ def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | N
 
 
 def check_rules(entry: Entry) -> None:
-    """Raise an error for a method that breaks a rule of :func:`.check_algorithm`.
-
-    Raises:
-        ConfigError: in one line, which names the first broken rule and says how many others are broken.
-    """
+    """Raise an error that names the first rule of :func:`.check_algorithm` that a method breaks."""
     try:
         check_algorithm(entry.method)
     except AlgorithmCheckError as error:

@@ -12,12 +12,13 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.config import Config
 from asyncfl_reproduction.grid.cells import TWIN, expand_grid
-from asyncfl_reproduction.tuning.studies import Column, Grid, Search, points_of, read_searches
+from asyncfl_reproduction.tuning.grids import Grid, Search, name_of, parts_of, points_of, read_searches
 
 TIER = "league"
 """First part of the names of cells and, before a dash, of studies."""
@@ -39,7 +40,7 @@ class Place:
 
     workload: str
     law: str
-    column: Column
+    column: Literal["tuned", "printed"]
     searches: Mapping[str, Search]
     seeds: tuple[int, ...]
 
@@ -70,23 +71,14 @@ class Place:
 
     def config_of(self, method: str) -> Config:
         """Return the first configuration that a method's search tries."""
-        search = self.searches[method]
-        return search.config(points_of(search.grid)[0], search.seeds[0])
+        return self.searches[method].first()
 
     def search_for(self, name: str, method: type[Algorithm], grid: Grid) -> Search:
         """Return a newcomer's search in this setting, with its own grid and the settings and seeds of all methods.
 
         How often the model is replaced and tested depends on the newcomer's kind, as for the field: it makes versions
         in rounds, from a buffer, or of one update each. In the column "printed" the newcomer has its own defaults, and
-        tries the same client learning rates as all methods.
-
-        Args:
-            name: the name under which it is registered.
-            method: its class.
-            grid: option -> values, for the column "tuned"; without ``client_lr`` it tries the field's values.
-
-        Raises:
-            ConfigError: if it tries more combinations than the others may, or an invalid setting.
+        tries the same client learning rates as all methods. It may not try more combinations than they do.
         """
         rates = {"client_lr": self.searches[REFERENCE].grid["client_lr"]}
         own = {**rates, **grid} if self.column == "tuned" else rates
@@ -95,7 +87,7 @@ class Place:
             raise ConfigError(f"GRID: must be at most {self.tries} combinations, as many as others try; got {knobs}")
         like = self.searches[self._of_its_kind(method)]
         settings = {key: value for key, value in like.settings.items() if key not in OWN}
-        search = Search(self.study, name, self.column, {"algorithm": name, **settings}, own, like.seeds)
+        search = Search(name_of(self.study, name, self.column), {"algorithm": name, **settings}, own, like.seeds)
         for point in points_of(own):
             search.config(point, search.seeds[0])
         return search
@@ -122,16 +114,13 @@ def _kind(method: type[Algorithm]) -> str:
 def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
     """Return the league's settings, beginning with those in the column "tuned".
 
-    Args:
-        tier_file: ``cells/league.yaml``; the studies are in ``tuning.yaml`` beside it.
-        quick: whether to return only those of the first workload in the column "tuned".
-
-    Raises:
-        ConfigError: if a file is wrong, or no setting has a search for FedBuff.
+    If ``quick``, these are only those of the first workload. The cells are in the tier's file, ``cells/league.yaml``;
+    the studies are in ``tuning.yaml`` beside it.
     """
     searches: dict[tuple[str, str], dict[str, Search]] = {}
     for search in read_searches(tier_file.parent / "tuning.yaml", f"{TIER}-*"):
-        searches.setdefault((search.study, search.column), {})[search.method] = search
+        study, method, column = parts_of(search.name)
+        searches.setdefault((study, column), {})[method] = search
     seeds: dict[tuple[str, ...], tuple[int, ...]] = {}
     for cell in expand_grid(tier_file, paper=TIER):
         seeds.setdefault(tuple(cell.name.split("/")[1:-1]), cell.seeds)

@@ -36,10 +36,11 @@ from asyncfl_reproduction.league.standings import (
 )
 from asyncfl_reproduction.league.template import TEMPLATE
 from asyncfl_reproduction.report.figures import finish, legend_of, panels
+from asyncfl_reproduction.report.head_to_head import draw_ranks
 from asyncfl_reproduction.report.page import picture
-from asyncfl_reproduction.report.ranks import Ranking, draw_ranks
 from asyncfl_reproduction.statistics import Contrast
-from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words, tried
+from asyncfl_reproduction.tuning.choices import best_of, edges_of, in_words, tried
+from asyncfl_reproduction.tuning.grids import name_of
 from asyncfl_reproduction.written import with_signs
 
 HEADINGS = {"tuned": ("Tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
@@ -66,7 +67,7 @@ class Outcome:
         newcomer: the newcomer, with the settings in which it ran.
         trial: the cost of one of its runs.
         found: its standings, one for each setting.
-        quick: whether it was entered with ``--quick``, that is, in fewer settings and with a grid that does not grow.
+        quick: whether it ran in fewer settings and with a grid that does not grow.
         earlier: names of the pages of other code under the same name, which has already seen the same seeds.
     """
 
@@ -87,166 +88,88 @@ class Outcome:
 
 
 def write_page(path: Path, outcome: Outcome) -> None:
-    """Write an outcome as one HTML file that loads nothing from elsewhere.
-
-    Raises:
-        ResultError: if the file cannot be written; the message names the file.
-    """
+    """Write an outcome as one HTML file that loads nothing from elsewhere."""
     plots.use_style()
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(TEMPLATE)
-    write_atomically(path, page.render(**content(outcome)))
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    page.globals |= {"how_many": how_many, "listed": _listed}
+    page.filters["named"] = plots.title
+    write_atomically(path, page.from_string(TEMPLATE).render(**content(outcome)))
     plt.close("all")
 
 
 def content(outcome: Outcome) -> dict[str, Any]:
     """Return the values that fill the page's template."""
-    entry = outcome.newcomer.entry
+    entry, first = outcome.newcomer.entry, outcome.found[0].place
     columns = [_column(outcome, name) for name in HEADINGS if outcome.in_column(name)]
+    missing: dict[str, list[str]] = {}
+    for one in outcome.found:
+        for method in one.missing:
+            missing.setdefault(plots.title(method), []).append(f"{one.place.name} ({one.place.column})")
+    open_ = [row for one in outcome.found for row in one.rows if row.verdict == OPEN]
     return {
         "title": outcome.title,
         "accent": ACCENT,
-        "about": f"{Path(entry.file).name}, code {entry.digest}. {_about(outcome)}",
-        "lead": [_lead(outcome, name) for name in HEADINGS if outcome.in_column(name)],
-        "warnings": _unequal(outcome) + _looked_before(outcome),
-        "missing": _missing(outcome.found),
+        "outcome": outcome,
+        "file": Path(entry.file).name,
+        "first": first,
+        "places": {one.place.name for one in outcome.found},
+        "tuning_seeds": ", ".join(map(str, first.searches[REFERENCE].seeds)),
+        "missing": missing.items(),
         "columns": columns,
-        "cost_place": outcome.found[0].place.name,
-        "costs": [_cost_shown(outcome, row) for row in _costs(outcome)],
-        "tried_said": _tried_said(outcome),
-        "changes": _changes(outcome),
+        "costs": _costs(outcome),
+        "nearest": NEAREST,
+        "open": open_,
+        "soon": [row.to_decide for row in open_ if row.to_decide],
         "not_compared": NOT_COMPARED,
     }
 
 
-def _about(outcome: Outcome) -> str:
-    place = outcome.found[0].place
-    where = f"{how_many(len({one.place.name for one in outcome.found}), 'place')} (a workload under a delay law)"
-    haste = " Entered with --quick, so only on the first workload, and only tuned." * outcome.quick
-    return f"{where}, {how_many(len(place.seeds), 'seed')} each, every run with {place.updates} client updates.{haste}"
-
-
-def _lead(outcome: Outcome, column: str) -> str:
-    """Describe how many comparisons in a column have each verdict."""
-    rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
-    return (
-        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, "
-        f"{how_many(len(rows), 'comparison')}. "
-        f"After the same number of client updates: {_counted([row.verdict for row in rows])}. After the same virtual "
-        f"time, when the first of the two runs ends: {_counted([row.verdict_in_time for row in rows])}."
-    )
+def _column(outcome: Outcome, name: str) -> dict[str, Any]:
+    found, entry = outcome.in_column(name), outcome.newcomer.entry.name
+    ranks, left_out = ranked(found)
+    known = ranks is not None and entry in ranks.ranks
+    rows = [row for one in found for row in one.rows if row.verdict]
+    return {
+        "heading": HEADINGS[name][0],
+        "short": HEADINGS[name][1],
+        "tries": found[0].place.tries,
+        "comparisons": len(rows),
+        "at_end": _counted([row.verdict for row in rows]),
+        "in_time": _counted([row.verdict_in_time for row in rows]),
+        "ranks": ranks if known else None,
+        "rank": ranks.ranks[entry] if known else None,
+        "near": [plots.title(method) for method in ranks.near(entry) if method != entry] if known else [],
+        "picture": _as_source(draw_ranks(ranks, entry)) if known else "",
+        "left_out": left_out,
+        "places": [_place(outcome, one) for one in found],
+    }
 
 
 def _counted(verdicts: Sequence[str]) -> str:
     return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
 
 
-def _unequal(outcome: Outcome) -> list[str]:
-    """Return one sentence for each way in which the newcomer's tuning was at a disadvantage."""
-    said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
-    more = "Not equally: with --quick its grid did not grow, but those of the field did if the best lay on an edge."
-    return said + [more] * outcome.quick
-
-
-def _looked_before(outcome: Outcome) -> list[str]:
-    """Return a warning if other code of this name has already used these seeds; no interval accounts for that."""
-    if not outcome.earlier:
-        return []
-    looks = len(outcome.earlier) + 1
-    return [
-        f"Look {looks}: other code of this name has been entered {how_many(looks - 1, 'time')} before and seen the "
-        f"same seeds ({', '.join(outcome.earlier)}). No interval here accounts for it."
-    ]
-
-
-def _missing(found: Sequence[Standings]) -> str:
-    by_method: dict[str, list[str]] = {}
-    for one in found:
-        for method in one.missing:
-            by_method.setdefault(plots.title(method), []).append(f"{one.place.name} ({one.place.column})")
-    said = [f"{method} in {', '.join(where)}" for method, where in by_method.items()]
-    return f"Not recorded, so not ranked there: {'; '.join(said)}." if said else ""
-
-
-def _column(outcome: Outcome, name: str) -> dict[str, Any]:
-    found = outcome.in_column(name)
-    ranks, left_out = ranked(found)
-    entry = outcome.newcomer.entry.name
-    known = ranks is not None and entry in ranks.ranks
-    drawn = draw_ranks(ranks, entry) if known else None
-    return {
-        "heading": HEADINGS[name][0],
-        "short": HEADINGS[name][1],
-        "said": _rank_said(outcome.title, entry, ranks, len(found)) if known else "Nothing can be ranked yet.",
-        "ranks": _as_source(drawn),
-        "ranks_alt": _rank_alt(ranks) if known else "",
-        "left_out": ", ".join(map(plots.title, left_out)),
-        "places": [_place(outcome, one) for one in found],
-    }
-
-
-def _rank_said(title: str, name: str, found: Ranking, places: int) -> str:
-    near = [plots.title(method) for method in found.near(name) if method != name]
-    of = f"{title} has mean rank {found.ranks[name]:.1f} of {len(found.ranks)}, 1 being best"
-    over = f"over {how_many(found.blocks, 'seed')} of {how_many(places, 'place')}"
-    if not near:
-        return f"{of}, {over}. The critical difference, {found.critical:.1f}, distinguishes it from all others."
-    apart = len(found.ranks) - 1 - len(near)
-    if not apart:
-        return f"{of}, {over}. The critical difference, {found.critical:.1f}, distinguishes it from none of the others."
-    return (
-        f"{of}, {over}. The critical difference, {found.critical:.1f}, distinguishes {title} from {apart} of the "
-        f"others, but not from {_listed(near)}."
-    )
-
-
-def _rank_alt(found: Ranking) -> str:
-    return "Mean ranks, best first: " + ", ".join(f"{plots.title(m)} {rank:.1f}" for m, rank in found.ranks.items())
-
-
 def _place(outcome: Outcome, one: Standings) -> dict[str, Any]:
-    name, title = outcome.newcomer.entry.name, outcome.title
+    name = outcome.newcomer.entry.name
     others = [row for row in one.rows if row.method != name]
-    counts = ", ".join(f"{verdict} {_against(verdict)} {count}" for verdict, count in one.counts().items())
     ends = [abs(end) for row in others for end in row.difference[3:5] if math.isfinite(end)]
     scale = min(WIDEST_BAR, max(1.5, *(100 * end for end in ends), 1.5))
-    known, config = not math.isnan(one.target), one.place.config_of(REFERENCE)
     curves, shown = draw_beside(one, name)
-    told = f"Of {how_many(len(others), 'method')}: {title} is {counts}." if others else "No other method was run here."
+    never = [plots.title(row.method) for row in one.rows if row.times is not None and row.times.never]
     return {
         "name": one.place.name,
-        "said": f"Task {config.task}, delay law {config.delay}. {told}",
+        "config": one.place.config_of(REFERENCE),
+        "others": len(others),
+        "counts": ", ".join(f"{verdict} {_against(verdict)} {count}" for verdict, count in one.counts().items()),
         "scale": f"{scale:.2g}",
-        "target": f"{TARGET_SHARE:.0%} of FedBuff's accuracy with the same seed, on average {one.target:.1%}" if known
-        else "no target, as FedBuff was not run",
+        "target": f"{TARGET_SHARE:.0%} of FedBuff's accuracy with the same seed, on average {one.target:.1%}",
+        "known": not math.isnan(one.target),
+        "never": ", ".join(never),
         "rows": [_row(outcome, one, row, scale) for row in one.rows],
-        "notes": _notes(one),
         "curves": _as_source(curves),
-        "curves_said": _curves_said(title, shown),
-        "curves_alt": f"Test accuracy of {', '.join(map(plots.title, shown))}, over client updates and virtual time.",
+        "shown": shown,
         "tried": _tried(outcome, one.place),
-    }  # fmt: skip
-
-
-def _curves_said(title: str, shown: Sequence[str]) -> str:
-    if len(shown) == 1:
-        return ""
-    return (
-        f"The curves show {title} (the thick line), the {NEAREST} methods whose accuracy is nearest to its own, and "
-        "FedBuff. Lines are means over seeds, and bands go from the lowest to the highest seed. The left panel is over "
-        f"client updates, and the right one over virtual time, until a fifth after {title} ends."
-    )
-
-
-def _notes(one: Standings) -> str:
-    if math.isnan(one.target):
-        return ""
-    never = [plots.title(row.method) for row in one.rows if row.times is not None and row.times.never]
-    if not never:
-        return "All runs reached the target."
-    return (
-        f"Not at the target with every seed: {', '.join(never)}. Such a run is censored at its end. A ratio of times "
-        "with ≥ or ≤ has no bound on the other side."
-    )
+    }
 
 
 def _against(verdict: str) -> str:
@@ -310,7 +233,6 @@ def _ratio(found: Contrast) -> str:
 
 
 def _costs(outcome: Outcome) -> list[Costs]:
-    """Return the costs of all methods in the league's first setting."""
     first, entry = outcome.found[0], outcome.newcomer.entry
     classes = load_task(first.place.config_of(REFERENCE).task_settings).num_classes
     rows = []
@@ -321,16 +243,10 @@ def _costs(outcome: Outcome) -> list[Costs]:
     return rows
 
 
-def _cost_shown(outcome: Outcome, row: Costs) -> dict[str, Any]:
-    logits = f" + {row.logits_kilobytes:,.0f} for each sample's logits" if row.logits_kilobytes else ""
-    shown = {"title": plots.title(row.method), "newcomer": row.method == outcome.newcomer.entry.name}
-    return {**shown, **row._asdict(), "kilobytes": f"{row.kilobytes:,.0f}{logits}"}
-
-
 def _tried(outcome: Outcome, place: Place) -> list[dict[str, Any]]:
     entry, rows = outcome.newcomer.entry.name, []
     for method in (entry, *place.searches):
-        found = tried(place.study, method, place.column, outcome.newcomer.folder if method == entry else None)
+        found = tried(name_of(place.study, method, place.column), outcome.newcomer.folder if method == entry else None)
         if not found:
             continue
         rows.append({
@@ -342,37 +258,6 @@ def _tried(outcome: Outcome, place: Place) -> list[dict[str, Any]]:
             "edges": ", ".join(edges_of(best_of(found), found)),
         })  # fmt: skip
     return rows
-
-
-def _tried_said(outcome: Outcome) -> str:
-    seeds = ", ".join(map(str, outcome.found[0].place.searches[REFERENCE].seeds))
-    shown = {short: outcome.in_column(name) for name, (_, short) in HEADINGS.items()}
-    tries = " and ".join(f"{found[0].place.tries} {short}" for short, found in shown.items() if found)
-    said = (
-        f"Every method may try the same number of combinations in a place, {tries}, with the seeds {seeds}, which no "
-        "comparison uses. If the best lies on an edge, its grid grows, at most twice. The column on an edge lists "
-        "options whose chosen value is the smallest or largest tried, so that a better one may lie beyond."
-    )
-    if outcome.in_column("printed"):
-        said += " At a fixed server rate, clients' rates are tried with server settings that a paper prints, or "
-        said += f"with rate 1. {outcome.title} has its defaults."
-    return said
-
-
-def _changes(outcome: Outcome) -> list[str]:
-    left = [row for one in outcome.found for row in one.rows if row.verdict == OPEN]
-    soon = [row.to_decide for row in left if row.to_decide]
-    seeds = f"More seeds: {how_many(len(left), 'comparison')} {'is' if len(left) == 1 else 'are'} open. "
-    if soon:
-        seeds += f"If means and deviations stayed the same, up to {max(soon)} seeds would decide {len(soon)} of them."
-    lines = [
-        seeds,
-        "Other places: a place is one workload and one law. A verdict holds for it and for no other.",
-        f"Entering again: if you change {outcome.title} after a look at this page and enter it again, you look at the "
-        "same seeds again. The next page counts the looks. After many looks, use seeds and places of your own.",
-    ]
-    whole = "The whole league: without --quick there are all places and both columns, and the grid may grow."
-    return [*lines, whole] if outcome.quick else lines
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -413,7 +298,6 @@ def draw_beside(one: Standings, newcomer: str) -> tuple[Figure, list[str]]:
 
 
 def _mark(axes: plt.Axes, title: str) -> None:
-    """Draw the curve with this title in the accent colour."""
     for line, band in zip(axes.get_lines(), axes.collections, strict=True):
         if line.get_label() == title:
             line.set(color=ACCENT, linewidth=3)

@@ -13,8 +13,8 @@ from asyncfl_reproduction.grid.run import Report, run_grid
 from asyncfl_reproduction.grid.tidy import write_tidy
 from asyncfl_reproduction.league.field import Place, read_places
 from asyncfl_reproduction.league.run import searched
-from asyncfl_reproduction.tuning.studies import Search, points_of
-from asyncfl_reproduction.tuning.tuned import has_outcomes
+from asyncfl_reproduction.tuning.choices import has_outcomes
+from asyncfl_reproduction.tuning.grids import Search, parts_of, points_of
 
 
 def record_field(
@@ -29,17 +29,8 @@ def record_field(
 ) -> Report:
     """Search for the rates of the league's methods, run the league's cells, and save each result as soon as it is done.
 
-    Args:
-        tier_file: ``cells/league.yaml``.
-        runs: folder of results.
-        kept: folder of the tables.
-        only: pattern that the cells' names must match, such as ``*/fedecho*``; it also selects their searches.
-        workers: number of processes.
-        allowed: called with the estimated cost before anything is run; it may raise an error.
-        say: called with a line about each search.
-
-    Raises:
-        ConfigError: if a file is wrong, or no cell matches.
+    ``allowed`` is called with the estimated cost before anything is run, and may raise an error. The pattern ``only``
+    selects cells and their searches.
     """
     left = searches_left(tier_file, only)
     known = _cells(tier_file, only)
@@ -62,13 +53,12 @@ def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]
         (place, search)
         for place in read_places(tier_file)
         for method, search in place.searches.items()
-        if fnmatch.fnmatch(place.cell(method), only) and not has_outcomes(place.study, method, place.column)
+        if fnmatch.fnmatch(place.cell(method), only) and not has_outcomes(search.name)
     ]
 
 
 def _as_cell(place: Place, search: Search, known: set[str]) -> Cell:
     """Return a cell with a search's runs, and those of the method's own cell if missing, to estimate their cost."""
     runs = len(points_of(search.grid)) * len(search.seeds)
-    runs += 0 if place.cell(search.method) in known else len(place.seeds)
-    config = search.config(points_of(search.grid)[0], search.seeds[0])
-    return Cell(f"search/{search.name}", "search", config, tuple(range(runs)))
+    runs += 0 if place.cell(parts_of(search.name)[1]) in known else len(place.seeds)
+    return Cell(f"search/{search.name}", "search", search.first(), tuple(range(runs)))

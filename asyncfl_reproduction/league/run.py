@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +28,8 @@ from asyncfl_reproduction.grid.interrupts import end_with
 from asyncfl_reproduction.grid.run import run_grid
 from asyncfl_reproduction.league.entry import Entry
 from asyncfl_reproduction.league.field import Place
+from asyncfl_reproduction.tuning.grids import Search, points_of
 from asyncfl_reproduction.tuning.search import tune
-from asyncfl_reproduction.tuning.studies import Search, points_of
 
 TRIAL, CELLS = "trial.json", "cells"
 """Files in an entry's folder, beside the outcomes of its searches: the cost of its first run, and its cells."""
@@ -53,13 +53,9 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Newcomer:
-    """An entry to the league, and the settings in which it runs.
+    """An entry to the league, the settings in which it runs, and the folder of its results.
 
-    Attributes:
-        entry: the method.
-        places: the settings in which it runs.
-        folder: folder of its results.
-        extensions: number of times that its grids may grow; if None, as often as the field's.
+    Its grids may grow ``extensions`` times; if None, as often as the field's.
     """
 
     entry: Entry
@@ -79,7 +75,7 @@ class Newcomer:
         if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
             return ""
         search = self.search(self.places[0])
-        rate = search.config(points_of(search.grid)[0], search.seeds[0]).server_lr
+        rate = search.first().server_lr
         return (
             f"GRID does not try server_lr, which stays at {rate:g}, while other methods tune theirs: the "
             f"server learning "
@@ -103,7 +99,7 @@ class Newcomer:
         with suppress(ResultError, KeyError, TypeError):  # none yet, or damaged: it is run again
             return Trial(**read_record(path)["trial"])
         search = self.search(place)
-        config = search.config(points_of(search.grid)[0], search.seeds[0])
+        config = search.first()
         looked: list[str] = []
         began = time.process_time()
         result = Run(config, _watched(task_of(config), looked)).finish()
@@ -118,15 +114,7 @@ class Newcomer:
         return took
 
     def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:
-        """Run the searches, then one run per seed, and return the runs by cell; runs that exist are not repeated.
-
-        Args:
-            workers: number of processes.
-            say: called with a line about each search.
-
-        Raises:
-            SimulationError: if a run fails.
-        """
+        """Run the searches, then one run per seed, and return the runs by cell; runs that exist are not repeated."""
         chosen = searched(map(self.search, self.places), self.folder, workers, say, self.extensions, [self.entry.file])
         cells = self.cells(chosen)
         report = run_grid(cells, self.folder, workers=workers)
@@ -168,31 +156,19 @@ def searched(
 ) -> dict[str, dict[str, Any]]:
     """Run several searches at a time, and return the combination that each one chose, by the search's name.
 
-    Args:
-        searches: the searches.
-        folder: folder of records; the package's own if None.
-        workers: number of processes.
-        say: called with the lines of each search when it has ended.
-        extensions: as in :func:`.tune`.
-        imports: files that register the methods to search, which other processes import.
+    Other processes import the files in ``imports``, which register the methods to search.
     """
-    chosen = {}
-    for name, best, lines in _in_processes(list(searches), folder, workers, extensions, imports):
-        chosen[name] = best
-        for line in lines:
-            say(line)
-    return chosen
-
-
-def _in_processes(
-    searches: Sequence[Search], folder: Path | None, workers: int, extensions: int | None, imports: Sequence[str]
-) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
     with needs("grid", "several workers"):
         from joblib import Parallel, delayed
 
     ends = {"initializer": end_with, "initargs": (os.getpid(),)} if workers > 1 else {}
     parallel = Parallel(workers, batch_size=1, return_as="generator_unordered", **ends)
-    return parallel(delayed(_searched)(search, folder, extensions, imports) for search in searches)
+    chosen = {}
+    for name, best, lines in parallel(delayed(_searched)(one, folder, extensions, imports) for one in searches):
+        chosen[name] = best
+        for line in lines:
+            say(line)
+    return chosen
 
 
 def _searched(

@@ -23,7 +23,7 @@ from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.claims.measured import ACCURACY, Measured
 from asyncfl_reproduction.league.across import TARGET_SHARE
 from asyncfl_reproduction.league.field import REFERENCE, Place
-from asyncfl_reproduction.report.ranks import Ranking, ranking
+from asyncfl_reproduction.report.head_to_head import Ranking, ranking
 from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, contrast, holm, interval
 from asyncfl_reproduction.verdicts import EQUIVALENT, OPEN
 
@@ -34,13 +34,9 @@ MOST_SEEDS = 100
 
 
 class Times(NamedTuple):
-    """The virtual times at which a method's runs reached the target.
+    """The median virtual time to the target over seeds, and the number of seeds that never reached it.
 
-    Attributes:
-        median: median virtual time over seeds, infinite if half of the runs or more never reached the target.
-        never: number of seeds with which the target was never reached.
-        ratio: log of the method's time over the newcomer's; positive where the newcomer is sooner. None for the
-            newcomer itself.
+    The ratio is the log of the method's time over the newcomer's, positive where the newcomer is sooner.
     """
 
     median: float
@@ -78,15 +74,10 @@ class Row(NamedTuple):
 
 
 class Standings(NamedTuple):
-    """The ranking of a newcomer and the field's methods in one setting.
+    """The ranking of a newcomer and the field's methods in one setting, best first.
 
-    Attributes:
-        place: the setting.
-        rows: one row for each method that was run there, best first.
-        missing: methods of the field that were not run there.
-        target: the target accuracy for times, as a mean over seeds; NaN without FedBuff.
-        measured: the results behind the standings; its cells have the names of their methods.
-        configs: method -> the configuration of one of its runs.
+    The target accuracy for times is a mean over seeds; NaN without FedBuff. The cells of ``measured`` have the names of
+    their methods.
     """
 
     place: Place
@@ -105,21 +96,11 @@ class Standings(NamedTuple):
 def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result]]) -> Standings:
     """Compare a newcomer with all methods in a setting.
 
-    Args:
-        place: the setting.
-        newcomer: the newcomer's name.
-        results: method -> its runs there, including the newcomer's; runs with seeds that the setting does not have are
-            left out, and so are methods without runs.
+    Of each method's results, runs with seeds that the setting does not have are left out.
     """
     runs = {method: [run for run in own if run.config.seed in place.seeds] for method, own in results.items()}
     runs = {method: own for method, own in runs.items() if own}
-    measured = Measured(
-        {
-            method: pd.DataFrame([run.summary | {"seed": run.config.seed} for run in own])
-            for method, own in runs.items()
-        },
-        {method: [run.curve for run in own] for method, own in runs.items()},
-    )
+    measured = Measured.of(runs)
     at_end, in_time = (_against(measured, newcomer, gap) for gap in (measured.gap, measured.gap_in_time))
     target = None if REFERENCE not in runs else TARGET_SHARE * measured.by_seed(REFERENCE)
     itself = None, ""
@@ -165,13 +146,8 @@ def judged(found: Sequence[Contrast]) -> list[str]:
 def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
     """Estimate how many seeds would show a difference if its mean and deviation stayed the same.
 
-    Args:
-        found: a comparison at 5 %.
-        among: number of methods for which it is corrected, by the strictest of Holm's steps.
-
-    Returns:
-        A number of seeds, larger than the present one; None if it would be above :data:`MOST_SEEDS`, or if nothing can
-        be said.
+    The comparison is one at 5 %, corrected for ``among`` methods by the strictest of Holm's steps. The result is None
+    if it would be above :data:`MOST_SEEDS`, or if nothing can be said.
     """
     if not math.isfinite(found.high - found.low) or found.mean == 0:
         return None
@@ -212,11 +188,7 @@ def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) ->
 
 
 def ranked(places: Sequence[Standings]) -> tuple[Ranking | None, list[str]]:
-    """Rank the methods that occur in all settings of a column, over the seeds that they have in common.
-
-    Returns:
-        The ranking, and the methods that are left out because some setting lacks them or their seeds.
-    """
+    """Rank the methods that occur in all settings of a column, and name those that some setting lacks."""
     every = {row.method for one in places for row in one.rows}
     there = {}
     for one in places:

@@ -21,12 +21,7 @@ VERSIONS = 500
 
 
 class Runtimes(NamedTuple):
-    """The ranges of durations that a delay law draws, and the number of long clients.
-
-    Attributes:
-        ranges: category -> shortest and longest runtime drawn.
-        long: number of clients in the category ``long``.
-    """
+    """The shortest and longest duration that a delay law draws for each category, and the number of long clients."""
 
     ranges: dict[str, tuple[float, float]]
     long: int

@@ -159,17 +159,11 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
 class UpdateParts:
     """Observer of how the stale delta, the distilled delta and their sum change test accuracy (Figs. 4, 10).
 
-    It observes a run of FedRevive. For an update that meets the model ``x_t``, it tests ``x_t + η (1 - β) Δ``, ``x_t +
-    η β Δ^KD``, and the model with both parts (Eq. 3), which is the run's own next model. The paper does not say whether
-    its parts keep their weights; here they do. The run itself is not changed.
-
-    Args:
-        run: a run of FedRevive that has not begun.
-        every: number of versions between two tests.
-
-    Attributes:
-        rows: one entry for each measured update: ``version``, ``staleness``, ``beta``, and the changes of test
-            accuracy, as fractions, ``stale``, ``distilled``, ``both``.
+    It observes a run of FedRevive that has not begun. For an update that meets the model ``x_t``, it tests ``x_t + η (1
+    - β) Δ``, ``x_t + η β Δ^KD``, and the model with both parts (Eq. 3), which is the run's own next model. The paper
+    does not say whether its parts keep their weights; here they do. The run itself is not changed. There are ``every``
+    versions between two tests. Each of the ``rows`` holds ``version``, ``staleness``, ``beta``, and the changes of test
+    accuracy, as fractions, ``stale``, ``distilled``, ``both``.
     """
 
     def __init__(self, run: Run, every: int = 1) -> None:
@@ -183,7 +177,6 @@ class UpdateParts:
         run.simulation.observers.append(self)
 
     def _note(self) -> Tensor | None:
-        """Distil as the method does; keep the distilled delta, and the model and statistics before the step."""
         server = self.run.algorithm
         buffers = None if server.buffers is None else server.buffers.clone()
         delta = self._distil()

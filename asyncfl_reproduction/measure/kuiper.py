@@ -33,13 +33,9 @@ def passes_a_clip(
 ) -> dict[str, float]:
     """Return, by board, the time to train on one clip divided by the time to test on one clip.
 
-    Args:
-        dataset: one of :data:`VIDEOS`.
-        epoch: board -> seconds of an epoch over one client's clips.
-        testing: board -> seconds of a test on the whole test set.
-        clients: number of clients that share the training videos; the sizes in Table 1's caption are quarters of the
-            data sets.
-        clips_a_video: clips per training video, divided by clips per test video.
+    ``epoch`` and ``testing`` are seconds by board: of an epoch over one client's clips, and of a test on the whole test
+    set. The sizes in Table 1's caption are quarters of the data sets, so four clients share the training videos.
+    ``clips_a_video`` is the number of clips per training video, divided by that per test video.
     """
     train, test = VIDEOS[dataset]
     clips = train * clips_a_video / clients

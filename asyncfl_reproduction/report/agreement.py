@@ -22,10 +22,6 @@ def agreement(recorded: Recorded, kept: str | Path | None) -> pd.DataFrame:
     """Return one row per run of this report that has a recorded run of the same configuration and seed.
 
     The columns are cell, seed, accuracy and recorded. The two accuracies are shares, means of the last five tests.
-
-    Args:
-        recorded: the report's cells and results; those that were read from the record are left out.
-        kept: folder of the tables of recorded runs.
     """
     run = [cell for name, cell in recorded.cells.items() if name in recorded.results.keys() - recorded.from_kept]
     tables = read_tidy(run, Path(kept) / run[0].tier) if run and kept is not None else {}

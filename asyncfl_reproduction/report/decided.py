@@ -17,7 +17,7 @@ from asyncfl_reproduction.digests import checked
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.shown import RECORDED
-from asyncfl_reproduction.report.tables import background, listed
+from asyncfl_reproduction.report.tables import coloured, listed
 from asyncfl_reproduction.verdicts import NOT_RUN, parts_counted
 from asyncfl_reproduction.written import interval_text, with_signs
 
@@ -67,7 +67,7 @@ def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
     )
     style = listed(table.map(lambda value: with_signs(str(value)).replace(" points", "\u00a0points")))
     for column, found in (("this run", own["verdict"]), (RECORDED, there["verdict"])):
-        style = style.apply(lambda _, found=found: [background(one) for one in found], subset=[column])
+        style = coloured(style, column, found)
     return style.to_html()
 
 
@@ -77,20 +77,13 @@ def in_brief(kept: pd.DataFrame, name: str) -> str:
 
 
 def _said(row: Any) -> str:
-    """Return a verdict with its difference, interval and seeds."""
     if pd.isna(row.mean):
         return row.verdict
     return f"{row.verdict}: {with_signs(interval_text(row._replace(seeds=int(row.seeds))))}"
 
 
 def in_words(recorded: Recorded, kept: pd.DataFrame, agreed: str = "") -> str:
-    """Say which verdicts the record and this run give on the headlines, and how many runs agree with the record.
-
-    Args:
-        recorded: this run's cells and results.
-        kept: the kept verdicts by id.
-        agreed: a sentence on the runs that agree with the record.
-    """
+    """Say which verdicts the record and this run give on the headlines, and how many runs agree with the record."""
     own = recorded.headlines[recorded.headlines["column"] == TUNED]
     there = kept.reindex(own["id"])
     parts = [_answer(where, found) for where, found in (("Recorded", there), ("This run", own))]
@@ -103,7 +96,6 @@ def in_words(recorded: Recorded, kept: pd.DataFrame, agreed: str = "") -> str:
 
 
 def _answer(where: str, found: pd.DataFrame) -> str:
-    """Return the number of headlines with each verdict, after the words that say whose verdicts they are."""
     seeds = found["seeds"].max()
     with_seeds = "" if pd.isna(seeds) else f", with up to {how_many(int(seeds), 'seed')}"
     return f"{where}{with_seeds}: {parts_counted(found['verdict'].fillna(NOT_RUN)) or 'none was run'}."

@@ -93,7 +93,6 @@ def latex(table: pd.DataFrame) -> str:
 
 
 def _escaped(table: pd.DataFrame, characters: dict[int, str]) -> list[list[str]]:
-    """Return a table's header and rows as texts in one line each, with some characters replaced."""
     rows = [table.columns, *table.to_numpy().tolist()]
     return [[" ".join(str(text).split()).translate(characters) for text in row] for row in rows]
 

@@ -8,7 +8,7 @@ panel without any run says so. A line has one point for each cell that was run. 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,23 +24,15 @@ from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.statistics import deviation
 
 PER_ROW = 4
+Draw = Callable[[Recorded], Figure | None]
+"""Function from recorded results to a figure, or None if none of its cells was run."""
 
 
-@dataclass(frozen=True)
-class PaperFigure:
-    """A figure of a paper, redrawn from recorded results.
+class PaperFigure(NamedTuple):
+    """A figure of a paper: a caption, which says nothing about our results, and the function that redraws it."""
 
-    Attributes:
-        paper: such as ``FedRevive``.
-        name: such as ``Fig. 2``.
-        caption: what it shows and where to look, but nothing about our results.
-        draw: function from recorded results to a figure, or None if none of its cells was run.
-    """
-
-    paper: str
-    name: str
     caption: str
-    draw: Callable[[Recorded], Figure | None]
+    draw: Draw
 
 
 def panels(count: int, *, height: float = 3.0, sharey: bool = True) -> tuple[Figure, list[Axes]]:
@@ -208,13 +200,10 @@ def _draw_panel(
 def draw_bars(
     shown: Mapping[str, Mapping[str, np.ndarray | None]], *, ylabel: str, missing: str = MISSING
 ) -> Figure | None:
-    """Draw bars of mean and deviation, with a panel per title and a bar per method; a word replaces a missing bar.
+    """Draw bars of mean and deviation, with a panel per title and a bar per method.
 
-    Args:
-        shown: panel's title -> method or variant -> ``(seeds,)`` numbers, infinite for a target that was not reached,
-            or None if nothing was run.
-        ylabel: label of the number.
-        missing: word that replaces a bar for None.
+    The ``(seeds,)`` numbers are infinite for a target that was not reached, and None if nothing was run. A word takes
+    such a bar's place, for None the word ``missing``.
     """
     if not any(values is not None for methods in shown.values() for values in methods.values()):
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -38,8 +40,18 @@ def _place(data: str, alpha: str, method: str) -> str:
     return f"fedadt/table1/{data}-dir{alpha}/{method}"
 
 
-def families(recorded: Recorded) -> Figure | None:
-    """Draw FedADT's Fig. 1, right: accuracy and efficiency (best time over time to target) by family of methods."""
+def _times(recorded: Recorded) -> Figure | None:
+    shown = {
+        f"{title}, {100 * TARGETS[data]:g}%": {
+            method: recorded.measured.times_to(_place(data, "0.1", method), TARGETS[data]) for method in METHODS
+        }
+        for data, title in NAMES.items()
+    }
+    return draw_bars(shown, ylabel="virtual time to target, s")
+
+
+def _families(recorded: Recorded) -> Figure | None:
+    """Draw accuracy and efficiency (best time over time to target) by family of methods."""
     cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
     m = recorded.measured
     if any(m.values(cell) is None for cell in cells.values()):
@@ -61,61 +73,44 @@ def families(recorded: Recorded) -> Figure | None:
     return finish(figure, legend_of(axes))
 
 
-def pure_curves(recorded: Recorded) -> Figure | None:
-    """Draw FedADT's Fig. 3: asynchronous methods' accuracy over virtual time at α = 0.1."""
-    chosen = (*ASYNCHRONOUS, "fedadt")
-    shown = {title: {method: _place(data, "0.1", method) for method in chosen} for data, title in NAMES.items()}
-    return draw_curves(recorded, shown, unit="s", target=lambda title: TARGETS[title.replace("-", "").lower()])
-
-
-def times_to_target(recorded: Recorded) -> Figure | None:
-    """Draw FedADT's Table I at α = 0.1 as bars: virtual time to target by method."""
-    shown = {
-        f"{title}, {100 * TARGETS[data]:g}%": {
-            method: recorded.measured.times_to(_place(data, "0.1", method), TARGETS[data]) for method in METHODS
-        }
-        for data, title in NAMES.items()
-    }
-    return draw_bars(shown, ylabel="virtual time to target, s")
-
-
-def by_alpha(recorded: Recorded) -> Figure | None:
-    """Draw FedADT's Table II as lines: accuracy over α by method."""
-    shown = {
-        title: {method: {float(alpha): _place(data, alpha, method) for alpha in ALPHAS} for method in METHODS}
-        for data, title in NAMES.items()
-    }
-    return draw_lines(recorded, shown, xlabel="Dirichlet α", log=True, sharey=False)
-
-
-def weights(recorded: Recorded) -> Figure | None:
-    """Draw FedADT's Table III at α = 0.1 as curves of runs with adaptive and with fixed weights."""
-    shown = {
-        title: {
-            "fedadt-adaptive": _place(data, "0.1", "fedadt"),
-            **{f"fedadt-fixed {w}": f"fedadt/table3/{data}-dir0.1/fixed-{w}" for w in ("0.2", "0.6")},
-        }
-        for data, title in NAMES.items()
-    }
-    return draw_curves(recorded, shown, over="version")
-
-
-def concurrency(recorded: Recorded) -> Figure | None:
-    """Draw FedADT's Table IV: accuracy by share of clients in flight."""
-    chosen = ("fedasync", "fedfa", "fedadt")
-    lines = {m: {float(share): f"fedadt/table4/concurrency-{share}/{m}" for share in SHARES} for m in chosen}
-    return draw_lines(recorded, {"": lines}, xlabel="clients in flight, %")
-
-
-FIGURES = [
-    PaperFigure("FedADT", "Fig. 1", "Right half: accuracy and efficiency of three families of methods, two of each. "
-                "The paper does not say which two; the choice is ours. The left half is a sketch of Dirichlet 0.2.",
-                families),
-    PaperFigure("FedADT", "Fig. 3", "The pure asynchronous methods at α = 0.1; the dotted line is Table I's target.",
-                pure_curves),
-    PaperFigure("FedADT", "Table I", "Virtual times to target at α = 0.1 as bars.", times_to_target),
-    PaperFigure("FedADT", "Table II", "Final accuracy by Dirichlet α.", by_alpha),
-    PaperFigure("FedADT", "Table III", "FedADT with an adaptive or a fixed weight, over versions. The table reads the "
-                "curves at T_g, where runs with a fixed weight end; the adaptive run continues.", weights),
-    PaperFigure("FedADT", "Table IV", "Accuracy by the share of clients in flight.", concurrency),
-]  # fmt: skip
+FIGURES = {
+    "Fig. 1": PaperFigure(
+        "Right half: accuracy and efficiency of three families of methods, two of each. The paper does not say which "
+        "two; the choice is ours. The left half is a sketch of Dirichlet 0.2.",
+        _families,
+    ),
+    "Fig. 3": PaperFigure(
+        "The pure asynchronous methods at α = 0.1; the dotted line is Table I's target.",
+        partial(draw_curves, unit="s", target=lambda title: TARGETS[title.replace("-", "").lower()], shown={
+            title: {method: _place(data, "0.1", method) for method in (*ASYNCHRONOUS, "fedadt")}
+            for data, title in NAMES.items()
+        }),
+    ),
+    "Table I": PaperFigure("Virtual times to target at α = 0.1 as bars.", _times),
+    "Table II": PaperFigure(
+        "Final accuracy by Dirichlet α.",
+        partial(draw_lines, xlabel="Dirichlet α", log=True, sharey=False, shown={
+            title: {method: {float(alpha): _place(data, alpha, method) for alpha in ALPHAS} for method in METHODS}
+            for data, title in NAMES.items()
+        }),
+    ),
+    "Table III": PaperFigure(
+        "FedADT with an adaptive or a fixed weight, over versions. The table reads the curves at T_g, where runs with "
+        "a fixed weight end; the adaptive run continues.",
+        partial(draw_curves, over="version", shown={
+            title: {
+                "fedadt-adaptive": _place(data, "0.1", "fedadt"),
+                "fedadt-fixed 0.2": f"fedadt/table3/{data}-dir0.1/fixed-0.2",
+                "fedadt-fixed 0.6": f"fedadt/table3/{data}-dir0.1/fixed-0.6",
+            }
+            for data, title in NAMES.items()
+        }),
+    ),
+    "Table IV": PaperFigure(
+        "Accuracy by the share of clients in flight.",
+        partial(draw_lines, xlabel="clients in flight, %", shown={"": {
+            method: {float(share): f"fedadt/table4/concurrency-{share}/{method}" for share in SHARES}
+            for method in ("fedasync", "fedfa", "fedadt")
+        }}),
+    ),
+}  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -15,49 +17,25 @@ from asyncfl_reproduction.statistics import deviation
 
 TITLES = {"CIFAR-10": "cifar10", "CIFAR-100": "cifar100", "20NewsGroups": "newsgroups", "FEMNIST": "femnist"}
 METHODS = ("fedavg", *ASYNCHRONOUS)
+CELLS = {title: {method: cell(data, method) for method in METHODS} for title, data in TITLES.items()}
 
 
-def _window(method: str) -> int:
+def _smooth(method: str) -> int:
     return 1 if method == "fedavg" else WINDOW
 
 
-def smooth_curves(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 2: running averages of accuracy, with the target of Table 1."""
-    shown = {title: {method: cell(data, method) for method in METHODS} for title, data in TITLES.items()}
-    return draw_curves(
-        recorded, shown, window=_window, target=lambda title: target(recorded.measured, shown[title]["fedbuff"])
-    )
+def _with_targets(recorded: Recorded) -> Figure | None:
+    """Draw running averages of accuracy, with the target of Table 1."""
+    goals = {title: target(recorded.measured, methods["fedbuff"]) for title, methods in CELLS.items()}
+    return draw_curves(recorded, CELLS, window=_smooth, target=goals.get)
 
 
-def raw_curves(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 9: the accuracies of Fig. 2 without the running average."""
-    return draw_curves(recorded, {t: {m: cell(data, m) for m in METHODS} for t, data in TITLES.items()})
-
-
-def times_to_target(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Table 1 as bars of the times to target."""
-    shown = {t: {m: revive_times(recorded, cell(data, m)) for m in METHODS} for t, data in TITLES.items()}
+def _times(recorded: Recorded) -> Figure | None:
+    shown = {title: {m: revive_times(recorded, name) for m, name in cells.items()} for title, cells in CELLS.items()}
     return draw_bars(shown, ylabel="virtual time to target")
 
 
-def shifted_delays(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 3: each data set's curves under the usual and the shifted delays."""
-    shown = {}
-    for title in ("CIFAR-10", "20NewsGroups"):
-        shown[f"{title}, usual delays"] = {m: cell(TITLES[title], m) for m in ASYNCHRONOUS}
-        shown[f"{title}, shifted"] = {m: cell(f"{TITLES[title]}-shifted", m, "figure3") for m in ASYNCHRONOUS}
-    return draw_curves(recorded, shown, window=_window)
-
-
-def role_of_schedule(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 4, right: curves with a β that grows with staleness and with a constant β."""
-    lines = {"fedrevive": cell("cifar10", "fedrevive")}
-    lines |= {f"fedrevive-β = {beta}": cell("cifar10", f"beta-{beta}", "figure4") for beta in ("0.75", "1")}
-    return draw_curves(recorded, {"CIFAR-10": lines}, window=_window)
-
-
-def parts_of_update(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Figs. 4 (left) and 10(a): the effect of an update's parts, in short runs at smoke scale."""
+def _parts_of_update(recorded: Recorded) -> Figure | None:
     figure, (axes,) = panels(1)
     parts = 100 * short_run_parts()
     labels = {"stale": "stale update alone", "distilled": "distilled update alone", "both": "both"}
@@ -71,21 +49,7 @@ def parts_of_update(recorded: Recorded) -> Figure | None:
     return finish(figure, {})
 
 
-def true_shares(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 5: curves of runs that use estimated class shares and of runs that use true ones."""
-    shown = {
-        title: {
-            "fedrevive-proxies": cell(data, "fedrevive"),
-            "fedrevive-true shares": cell(data, "true-shares", "figure5"),
-        }
-        for title, data in TITLES.items()
-        if data != "newsgroups"
-    }
-    return draw_curves(recorded, shown, window=_window)
-
-
-def staleness_of(delay: str, title: str) -> Figure:
-    """Draw FedRevive's Fig. 6 or 7: staleness in a simulation of the paper's 1,000 clients with 100 in flight."""
+def _staleness_of(recorded: Recorded, delay: str, title: str) -> Figure:
     figure, (axes,) = panels(1)
     values = staleness(delay)
     axes.hist(values, bins=np.arange(0, np.quantile(values, 0.999) + 10, 10), color=plots.NEUTRAL, alpha=0.8)
@@ -96,18 +60,7 @@ def staleness_of(delay: str, title: str) -> Figure:
     return finish(figure, legend_of(axes))
 
 
-def milder(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 8: accuracy at Dirichlet α = 1."""
-    shown = {
-        title: {method: cell(f"{data}-dir1", method, "figure8") for method in METHODS}
-        for title, data in TITLES.items()
-        if data != "femnist"
-    }
-    return draw_curves(recorded, shown, window=_window)
-
-
-def schedules(recorded: Recorded) -> Figure:
-    """Draw FedRevive's Fig. 11: the families of schedules in the authors' code, with the code's constants."""
+def _schedules(recorded: Recorded) -> Figure:
     figure, (axes,) = panels(1)
     tau = np.arange(0, 301)
     for family, style in zip(FAMILIES, ("-", "--", ":", "-."), strict=True):
@@ -118,30 +71,70 @@ def schedules(recorded: Recorded) -> Figure:
     return finish(figure, legend_of(axes))
 
 
-FIGURES = [
-    PaperFigure("FedRevive", "Fig. 2", "Running average of five evaluations (FedAvg's are a round apart and left raw) "
-                "over virtual time, FedAvg cut at twice the others' end; the dotted line is 85% of FedBuff's best, "
-                "Table 1's target. In the paper FedRevive crosses it before FedBuff in every panel.", smooth_curves),
-    PaperFigure("FedRevive", "Table 1", "Table 1's virtual times to target as bars.", times_to_target),
-    PaperFigure("FedRevive", "Fig. 3", "The shifted delays have round trips that are 8 times as fast, and nothing is "
-                "tuned again for them: compare the two panels of a data set. In the paper FedBuff and AFL-DW lose more "
-                "than the two methods that distil.", shifted_delays),
-    PaperFigure("FedRevive", "Fig. 4", "Right half: β that grows with staleness, against a constant β of 0.75 and of "
-                "1. At 1, an update's own part vanishes.", role_of_schedule),
-    PaperFigure("FedRevive", "Fig. 10", "The effect of one update on test accuracy under the adaptive β, by part; also "
-                "Fig. 4, left. Measured on ten short runs at smoke scale, the same at every tier; panels (b) and "
-                "(c), for constant β, are not measured.", parts_of_update),
-    PaperFigure("FedRevive", "Fig. 5", "Runs with estimated class shares against runs with the true ones, which a "
-                "server cannot know.",
-                true_shares),
-    PaperFigure("FedRevive", "Fig. 6", "Simulated without training at the paper's 1,000 clients, 100 in flight: 20,000 "
-                "updates, the first tenth left out. The mean staleness must be 99.",
-                lambda recorded: staleness_of("fedrevive", "usual delays")),
-    PaperFigure("FedRevive", "Fig. 7", "As Fig. 6 under the shifted delays: the same mean, another shape.",
-                lambda recorded: staleness_of("fedrevive_shift", "shifted delays")),
-    PaperFigure("FedRevive", "Fig. 8", "Fig. 2 with Dirichlet α = 1. The paper does not list the methods; the laptop "
-                "tier has the two that its caption compares.", milder),
-    PaperFigure("FedRevive", "Fig. 9", "Fig. 2 without the running average.", raw_curves),
-    PaperFigure("FedRevive", "Fig. 11", "Candidate schedules β(τ), of the authors' code, as the paper draws them "
-                "without formulas.", schedules),
-]  # fmt: skip
+SHIFTED = {
+    f"{title}, {how}": {method: cell(f"{TITLES[title]}{ending}", method, group) for method in ASYNCHRONOUS}
+    for title in ("CIFAR-10", "20NewsGroups")
+    for how, ending, group in (("usual delays", "", "table1"), ("shifted", "-shifted", "figure3"))
+}
+
+FIGURES = {
+    "Fig. 2": PaperFigure(
+        "Running average of five evaluations (FedAvg's are a round apart and left raw) over virtual time, FedAvg cut "
+        "at twice the others' end; the dotted line is 85% of FedBuff's best, Table 1's target. In the paper FedRevive "
+        "crosses it before FedBuff in every panel.",
+        _with_targets,
+    ),
+    "Table 1": PaperFigure("Table 1's virtual times to target as bars.", _times),
+    "Fig. 3": PaperFigure(
+        "The shifted delays have round trips that are 8 times as fast, and nothing is tuned again for them: compare "
+        "the two panels of a data set. In the paper FedBuff and AFL-DW lose more than the two methods that distil.",
+        partial(draw_curves, shown=SHIFTED, window=_smooth),
+    ),
+    "Fig. 4": PaperFigure(
+        "Right half: β that grows with staleness, against a constant β of 0.75 and of 1. At 1, an update's own part "
+        "vanishes.",
+        partial(draw_curves, window=_smooth, shown={"CIFAR-10": {
+            "fedrevive": cell("cifar10", "fedrevive"),
+            "fedrevive-β = 0.75": cell("cifar10", "beta-0.75", "figure4"),
+            "fedrevive-β = 1": cell("cifar10", "beta-1", "figure4"),
+        }}),
+    ),
+    "Fig. 10": PaperFigure(
+        "The effect of one update on test accuracy under the adaptive β, by part; also Fig. 4, left. Measured on ten "
+        "short runs at smoke scale, the same at every tier; panels (b) and (c), for constant β, are not measured.",
+        _parts_of_update,
+    ),
+    "Fig. 5": PaperFigure(
+        "Runs with estimated class shares against runs with the true ones, which a server cannot know.",
+        partial(draw_curves, window=_smooth, shown={
+            title: {
+                "fedrevive-proxies": cell(data, "fedrevive"),
+                "fedrevive-true shares": cell(data, "true-shares", "figure5"),
+            }
+            for title, data in TITLES.items()
+            if data != "newsgroups"
+        }),
+    ),
+    "Fig. 6": PaperFigure(
+        "Simulated without training at the paper's 1,000 clients, 100 in flight: 20,000 updates, the first tenth left "
+        "out. The mean staleness must be 99.",
+        partial(_staleness_of, delay="fedrevive", title="usual delays"),
+    ),
+    "Fig. 7": PaperFigure(
+        "As Fig. 6 under the shifted delays: the same mean, another shape.",
+        partial(_staleness_of, delay="fedrevive_shift", title="shifted delays"),
+    ),
+    "Fig. 8": PaperFigure(
+        "Fig. 2 with Dirichlet α = 1. The paper does not list the methods; the laptop tier has the two that its "
+        "caption compares.",
+        partial(draw_curves, window=_smooth, shown={
+            title: {method: cell(f"{data}-dir1", method, "figure8") for method in METHODS}
+            for title, data in TITLES.items()
+            if data != "femnist"
+        }),
+    ),
+    "Fig. 9": PaperFigure("Fig. 2 without the running average.", partial(draw_curves, shown=CELLS)),
+    "Fig. 11": PaperFigure(
+        "Candidate schedules β(τ), of the authors' code, as the paper draws them without formulas.", _schedules
+    ),
+}  # fmt: skip

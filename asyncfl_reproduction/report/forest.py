@@ -27,9 +27,6 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
 
     A filled mark means that the verdict survives Holm's correction over the twelve headlines, and a hollow one that it
     does not.
-
-    Args:
-        headlines: as :func:`~asyncfl_reproduction.claims.headlines.check_headlines` returns them.
     """
     if headlines["mean"].isna().all():
         return None
@@ -59,7 +56,6 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
 
 
 def _interval(axis: Axes, row: tuple, index: int, scale: float, widest: float) -> None:
-    """Draw one interval, clipped at the axis limits."""
     if math.isnan(row.mean):
         return
     mark, aside = COLUMNS[row.column]

@@ -1,14 +1,17 @@
 """Comparison of all methods over the league's settings, by ranks, critical differences and a heat map.
 
-There are two tests, both at 5%. Over all places, mean ranks are compared (:mod:`.ranks`). A block is one seed of one
-place, so blocks of one place are not independent, which makes the critical difference smaller than it should be. Within
-a place, each method is compared with the place's best method by a paired two-sided t test over the same seeds, with
-Holm's correction.
+There are two tests, both at 5%. Over all places, mean ranks are compared by Friedman's test and Nemenyi's critical
+difference (Demšar, "Statistical Comparisons of Classifiers over Multiple Data Sets", 2006, Eqs. 2 and 3 with q of the
+studentised range). A block is one seed of one place, so blocks of one place are not independent, which makes the
+critical difference smaller than it should be. Within a place, each method is compared with the place's best method by a
+paired two-sided t test over the same seeds, with Holm's correction.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,16 +19,95 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from asyncfl_lite import plots
+from asyncfl_lite.base.style import ACCENT
 from asyncfl_reproduction.claims.measured import TUNED, Measured
 from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.league.across import FIVE, LAWS, OTHERS, WORKLOADS, cell_of
 from asyncfl_reproduction.report.figures import finish, panels
 from asyncfl_reproduction.report.names import marked, with_titles
-from asyncfl_reproduction.report.ranks import ERROR_LEVEL, draw_ranks, ranking
 from asyncfl_reproduction.report.recorded import MISSING
-from asyncfl_reproduction.statistics import FEWEST_SEEDS, deviation
+from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, holm, two_sided
 from asyncfl_reproduction.written import mean_text
+
+
+class Ranking(NamedTuple):
+    """Mean ranks of methods; rank 1 is the best.
+
+    Attributes:
+        ranks: method -> mean rank over blocks, best first.
+        blocks: number of blocks, which are the seeds of the settings that have all these methods.
+        p: p value of Friedman's test that all methods rank alike; NaN for fewer than three methods.
+        critical: Nemenyi's critical difference of mean ranks.
+    """
+
+    ranks: pd.Series
+    blocks: int
+    p: float
+    critical: float
+
+    def near(self, method: str) -> list[str]:
+        """Return the methods within the critical difference of one method (itself included), best first."""
+        return list(self.ranks.index[(self.ranks - self.ranks[method]).abs() <= self.critical])
+
+
+def ranking(there: Mapping[str, Mapping[str, np.ndarray]], methods: Sequence[str]) -> Ranking | None:
+    """Rank the methods that every setting has; return None if they are fewer than two or share no seeds.
+
+    Args:
+        there: setting -> method -> ``(seeds,)`` accuracies, of the same seeds in the same order.
+        methods: the methods to rank, if all settings have them.
+    """
+    common = [m for m in methods if there and all(m in place for place in there.values())]
+    blocks = [
+        np.stack([place[m] for m in common], axis=1)
+        for place in there.values()
+        if common and len({len(place[m]) for m in common}) == 1
+    ]
+    if len(common) < 2 or not blocks:
+        return None
+    accuracies = np.concatenate(blocks)
+    ranks = stats.rankdata(-accuracies, axis=1).mean(axis=0)
+    k, n = len(common), len(accuracies)
+    q = stats.studentized_range.ppf(1 - ERROR_LEVEL, k, np.inf) / np.sqrt(2)
+    p = stats.friedmanchisquare(*accuracies.T).pvalue if k > 2 and n > 1 else float("nan")
+    return Ranking(pd.Series(ranks, common).sort_values(), n, float(p), float(q * np.sqrt(k * (k + 1) / (6 * n))))
+
+
+def groups(found: Ranking) -> list[tuple[int, int]]:
+    """Return the first and last index of each largest group of neighbouring methods within one critical difference."""
+    ranks, runs = found.ranks.to_numpy(), []
+    for first in range(len(ranks)):
+        last = int(np.flatnonzero(ranks <= ranks[first] + found.critical)[-1])
+        if last > first and (not runs or last > runs[-1][1]):
+            runs.append((first, last))
+    return runs
+
+
+def draw_ranks(found: Ranking, marked: str | None = None) -> Figure:
+    """Draw methods' mean ranks; a bar joins methods that lie within one critical difference by Nemenyi's test.
+
+    The point and the name of ``marked`` stand out.
+    """
+    figure, (axes,) = panels(1)
+    joined = groups(found)
+    figure.set_size_inches(9, 1.0 + 0.28 * len(found.ranks) + 0.12 * len(joined))
+    names = list(found.ranks.index)
+    for index, method in enumerate(names):
+        colour = ACCENT if method == marked else plots.colour(method)
+        axes.plot(found.ranks[method], index, "o", color=colour, markersize=11 if method == marked else 8)
+    axes.set_yticks(range(len(names)), [f"{plots.title(m)}  {found.ranks[m]:.2f}" for m in names])
+    for label, method in zip(axes.get_yticklabels(), names, strict=True):
+        if method == marked:
+            label.set(color=ACCENT, fontweight="bold")
+    for first, last in joined:
+        low, high = found.ranks.iloc[first], found.ranks.iloc[last]
+        axes.plot([low, high], [last + 0.35] * 2, color="#374151", linewidth=3, solid_capstyle="butt")
+    axes.invert_yaxis()
+    axes.set_xlim(0.7, len(names) + 0.3)
+    axes.set_xlabel(f"mean rank over {found.blocks} seeds of places; critical difference {found.critical:.2f}")
+    return finish(figure, {})
+
 
 METHODS = (*FIVE, *OTHERS)
 COLUMNS = (TUNED, FIXED)
@@ -34,9 +116,7 @@ COLUMNS = (TUNED, FIXED)
 def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.ndarray]]:
     """Return the ``(seeds,)`` accuracies by setting and method, for settings with at least two methods.
 
-    Args:
-        measured: the league's results, with both columns.
-        column: "tuned" or "fixed server rate"; a method without such a server setting has no cell in the second.
+    A method without a server setting has no cell in the column "fixed server rate".
     """
     found = {}
     for workload, law in itertools.product(WORKLOADS, LAWS):
@@ -59,23 +139,9 @@ def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
     A star means that no difference was found, not that there is none.
     """
     best = max(methods, key=lambda m: methods[m].mean())
-    p = {m: _paired(methods[best], values) for m, values in methods.items() if m != best}
-    good, told_apart = {best}, True
-    for index, method in enumerate(sorted(p, key=p.get)):
-        told_apart = told_apart and p[method] * (len(p) - index) < ERROR_LEVEL
-        if not told_apart:
-            good.add(method)
-    return good
-
-
-def _paired(left: np.ndarray, right: np.ndarray) -> float:
-    """Return the p value of a paired two-sided t test, or 1 if the seeds are too few or do not match."""
-    if len(left) != len(right) or len(left) < FEWEST_SEEDS:
-        return 1.0
-    differences = left - right
-    if deviation(differences) == 0:
-        return 0.0 if differences.any() else 1.0
-    return float(stats.ttest_1samp(differences, 0).pvalue)
+    paired = {m: values for m, values in methods.items() if len(values) == len(methods[best]) >= FEWEST_SEEDS}
+    p = holm([two_sided(methods[best] - paired[m]) if m in paired else 1.0 for m in methods if m != best])
+    return {best, *(m for m, one in zip((m for m in methods if m != best), p, strict=True) if one >= ERROR_LEVEL)}
 
 
 def table(measured: Measured) -> pd.DataFrame:

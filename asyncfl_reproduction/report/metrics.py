@@ -2,7 +2,8 @@
 
 A printed row's paper and metric decide how it is measured (:data:`MEASURES`). Times to target are defined as in the
 papers: for FedADT the first evaluation at the target, for FedRevive the first time at which the running average reaches
-85% of FedBuff's best, and for KUIPER as in :mod:`asyncfl_reproduction.claims.kuiper`.
+85% of FedBuff's best, and for KUIPER as in :mod:`asyncfl_reproduction.claims.kuiper`. Numbers that need no recorded
+cell come from :mod:`asyncfl_reproduction.measure`.
 """
 
 from __future__ import annotations
@@ -14,14 +15,84 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from asyncfl_reproduction.claims import kuiper
 from asyncfl_reproduction.claims.fedadt import targets
 from asyncfl_reproduction.claims.fedecho import BASELINES, SETS, TABLE3
 from asyncfl_reproduction.claims.fedrevive import WINDOW, target
-from asyncfl_reproduction.claims.kuiper import SHARE_OF_FINAL
+from asyncfl_reproduction.claims.kuiper import SHARE_OF_FINAL, distilled
 from asyncfl_reproduction.claims.measured import ACCURACY
-from asyncfl_reproduction.report import counted
+from asyncfl_reproduction.measure import fedecho, fedrevive
+from asyncfl_reproduction.measure import kuiper as boards
 from asyncfl_reproduction.report.recorded import NOT_MEASURED, Ours, Recorded
+
+SEEDS = 3
+"""Number of seeds of a simulated number, as many as recorded cells have."""
+
+
+def _ours(values: object, source: str) -> Ours:
+    return Ours(None if values is None else np.atleast_1d(np.asarray(values, dtype=float)), source)
+
+
+def _versions_held(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return the largest number of model versions that clients hold at once in FedEcho's 500 rounds at large delay."""
+    return _ours(fedecho.versions_held(fedecho.LARGE)[:SEEDS], "simulated: 500 rounds at large delay, 3 seeds")
+
+
+def _proxy_divergence(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return KL(true shares || proxy) from short runs on a stand-in for the data set (FedRevive Table 2)."""
+    return _ours(fedrevive.short_run_divergences(row["dataset"])["proxy"], "short runs of a stand-in, 24 clients")
+
+
+def _compute_an_iteration(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return one iteration's multiply-accumulates with ResNet-18 in a row of FedRevive's Table 3."""
+    forwards = {
+        "client local training": 3,
+        "distillation, sequential": 3 + int(row["c"]),
+        "distillation, concurrent (blocking part)": 4,
+    }
+    if row["component"] not in forwards:
+        return _ours(None, f"{NOT_MEASURED}: the paper does not print its generator")
+    return _ours(
+        forwards[row["component"]] * fedrevive.resnet18_gflop() / 2, "counted: multiply-accumulates of ResNet-18"
+    )
+
+
+def _compute_in_all(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Count the multiply-accumulates of all iterations in a printed row."""
+    one = _compute_an_iteration(recorded, row, cell)
+    return _ours(None if one.values is None else one.values * int(row["horizon"].split()[0]), one.source)
+
+
+def _board(device: str) -> str:
+    return next(short for short, printed in boards.BOARDS.items() if printed == device)
+
+
+def _board_seconds(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return the seconds in the boards' delay law, which are the paper's own numbers."""
+    seconds = boards.epoch_seconds if "epoch" in row["metric"] else boards.test_set_seconds
+    return _ours(seconds(row["dataset"])[_board(row["device"])], "delay law: the paper's numbers are its input")
+
+
+def _board_slowdown(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return a board's time per epoch divided by an AGX board's, averaged over the data sets."""
+    laws = map(boards.epoch_seconds, boards.LAWS)
+    ratios = [seconds[_board(row["device"])] / seconds["AGX"] for seconds in laws]
+    return _ours(np.mean(ratios), "delay law: the paper's numbers are its input")
+
+
+def _time_of_80_epochs(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return our virtual time for a federated row of KUIPER's Table 4: recorded for FedAvg, simulated for KUIPER."""
+    if "Jetson" not in row["setting"]:
+        return _ours(None, f"{NOT_MEASURED}: another device, model and data set")
+    if row["method"].startswith("asynchronous"):
+        return _ours(boards.seconds_of_80_epochs(row["dataset"], "kuiper"), "simulated: as many client updates")
+    return _ours(recorded.measured.values(cell, "virtual_time") if cell else None, cell or "")
+
+
+def _time_saved(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return the percentage of time that bursts of 2 save over synchronous rounds in 80 epochs."""
+    seconds = [boards.seconds_of_80_epochs(row["dataset"], algorithm) for algorithm in ("kuiper", "fedavg")]
+    return _ours(100 * (1 - seconds[0] / seconds[1]), "simulated: as many client updates")
+
 
 UNITS = {
     "accuracy": ("%", "fraction"),
@@ -50,11 +121,7 @@ class Measure(NamedTuple):
 
 
 def measure(recorded: Recorded, row: pd.Series) -> Ours:
-    """Return our measurement of one published number.
-
-    Raises:
-        ValueError: if the metric is not measured in the row's unit.
-    """
+    """Return our measurement of one published number; its metric must be measured in the row's unit."""
     kind, take = MEASURES[row["paper"], row["metric"]]
     if row["unit"] not in UNITS[kind]:
         raise ValueError(f"{row['paper']}, {row['metric']}: {kind} cannot stand beside {row['unit']}")
@@ -166,7 +233,7 @@ def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     """Return our value of a gain in KUIPER's paper, over a baseline, from the distilled start or from an assistant."""
     if row["artefact"].endswith("Fig. 14(b)"):
         method = row["method"].lower()
-        return _gap(recorded, kuiper.distilled(recorded.measured, method), f"kuiper/fig14b/scratch/{method}")
+        return _gap(recorded, distilled(recorded.measured, method), f"kuiper/fig14b/scratch/{method}")
     if row["dataset"] == "Kinetics-400":
         return _gap(recorded, "kuiper/table3/assistants-1", "kuiper/table3/assistants-0")
     devices = row.get("devices")  # if the text does not repeat the number, it is 12 devices
@@ -235,13 +302,13 @@ MEASURES: dict[tuple[str, str], Measure] = {
     ("FedEcho", "GSM8K accuracy"): Measure("accuracy", _first_or_final),
     ("FedEcho", "server distillation time per round (low end)"): Measure("time", _DEVICE),
     ("FedEcho", "server distillation time per round (high end)"): Measure("time", _DEVICE),
-    ("FedEcho", "global checkpoints the server holds, maximum seen"): Measure("models", counted.versions_held),
+    ("FedEcho", "global checkpoints the server holds, maximum seen"): Measure("models", _versions_held),
     ("FedEcho", "accuracy gain, claimed minimum"): Measure("points", _smallest_gain),
     ("FedRevive", "final test accuracy"): Measure("accuracy", _summary(ACCURACY)),
     ("FedRevive", "virtual time to target"): Measure("time", _revive_time),
-    ("FedRevive", "KL(true label shares || proxy)"): Measure("divergence", counted.proxy_divergence),
-    ("FedRevive", "compute per sample per iteration"): Measure("compute", counted.compute_an_iteration),
-    ("FedRevive", "compute per sample over all iterations"): Measure("compute", counted.compute_in_all),
+    ("FedRevive", "KL(true label shares || proxy)"): Measure("divergence", _proxy_divergence),
+    ("FedRevive", "compute per sample per iteration"): Measure("compute", _compute_an_iteration),
+    ("FedRevive", "compute per sample over all iterations"): Measure("compute", _compute_in_all),
     ("FedRevive", "time-to-target reduction, claimed maximum"): Measure("share", _revive_reduction),
     ("FedRevive", "final accuracy gain, claimed maximum"): Measure("points", _revive_gain),
     ("FedRevive", "best test accuracy"): Measure("accuracy", _summary("best_accuracy")),
@@ -250,14 +317,14 @@ MEASURES: dict[tuple[str, str], Measure] = {
     ("FedRevive", "wall-clock: synthesis per server update, amortised over 10"): Measure("time", _DEVICE),
     ("FedRevive", "wall-clock: distillation, sequential"): Measure("time", _DEVICE),
     ("FedRevive", "wall-clock: distillation, non-blocking"): Measure("time", _DEVICE),
-    ("KUIPER", "training time per local epoch"): Measure("time", counted.board_seconds),
-    ("KUIPER", "time over the whole test set"): Measure("time", counted.board_seconds),
-    ("KUIPER", "slowdown, rounded"): Measure("ratio", counted.board_slowdown),
+    ("KUIPER", "training time per local epoch"): Measure("time", _board_seconds),
+    ("KUIPER", "time over the whole test set"): Measure("time", _board_seconds),
+    ("KUIPER", "slowdown, rounded"): Measure("ratio", _board_slowdown),
     ("KUIPER", "training time"): Measure("time", _DEVICE),
     ("KUIPER", "training time increase over no assistant"): Measure("share", _DEVICE),
     ("KUIPER", "training time increase"): Measure("share", _DEVICE),
-    ("KUIPER", "training time reduction"): Measure("share", counted.time_saved),
-    ("KUIPER", "wall-clock training time"): Measure("time", counted.time_of_80_epochs),
+    ("KUIPER", "training time reduction"): Measure("share", _time_saved),
+    ("KUIPER", "wall-clock training time"): Measure("time", _time_of_80_epochs),
     ("KUIPER", "per-clip accuracy"): Measure("accuracy", _ACCURACY),
     ("KUIPER", "per-clip top-1 accuracy"): Measure("accuracy", _kuiper_accuracy),
     ("KUIPER", "accuracy gain"): Measure("points", _kuiper_gain),

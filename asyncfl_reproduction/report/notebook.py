@@ -7,7 +7,7 @@ everything else. The content of the pages comes from :mod:`asyncfl_reproduction.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,11 +15,9 @@ from urllib.parse import quote
 
 from asyncfl_lite.base.errors import needs
 from asyncfl_lite.base.files import write_atomically
-from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.kernels import quiet_kernels
-from asyncfl_reproduction.home import NOTEBOOKS, kept_in
-from asyncfl_reproduction.places import tier_file
-from asyncfl_reproduction.report.own import is_own, own_notebook
+from asyncfl_reproduction.home import CELLS, NOTEBOOKS, kept_in, tier_file
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -63,6 +61,16 @@ details.folded > summary { cursor: pointer; }
 """
 
 
+OWN_PARAMETERS = 'tier_file = "mine.yaml"\nruns = "runs"\nkept = "results"\ntables = None'
+OWN_BEGIN = "from asyncfl_reproduction.report import Page\n\npage = Page(tier_file, runs, kept)"
+OWN_PARTS = (
+    ("Every number is read from the files that `asyncfl-lite grid` wrote. Accuracies are those of the final models, in "
+     "percent: the mean over seeds ± the standard deviation.\n\n## Cells", "page.own_cells()"),
+    ("## Curves\n\nLines are means over seeds, bands go from the lowest to the highest seed.", "page.own_curves()"),
+    ("## Processor time", "page.compute()\npage.write_tables(tables, own=True)"),
+)  # fmt: skip
+
+
 class PageOf(NamedTuple):
     """A page of the report, with its file name, its title and its cells."""
 
@@ -82,7 +90,7 @@ def make_report(
     Args:
         tier: a grid's file, or the name of a tier; the report is written into the tier's folder in ``runs``.
         runs: folder of results.
-        notebook: the papermill template; if None, the package's own, or for users' own cells the one in :mod:`.own`.
+        notebook: the papermill template; if None, the package's own, or :func:`own_notebook` for users' own cells.
         kept: folder of the tables of recorded runs; if None, see :func:`.kept_in`.
 
     Raises:
@@ -141,7 +149,6 @@ def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
 
 
 def _headings(cell: NotebookNode, level: str) -> list[str]:
-    """Return the headings of one level in a Markdown cell."""
     return re.findall(rf"^{level} (.+)$", cell.source, re.M) if cell.cell_type == "markdown" else []
 
 
@@ -177,3 +184,25 @@ def _links(page: PageOf, pages: Sequence[PageOf]) -> str:
 def _anchor(title: str) -> str:
     """Return the anchor that nbconvert gives a heading."""
     return quote(title.replace(" ", "-"), safe="?/:@!$&'()*+,;=")
+
+
+def is_own(cells: Iterable[Cell]) -> bool:
+    """Return whether all of these cells are the user's own, that is, none belongs to the package's experiments."""
+    named = {match for file in CELLS.glob("*.yaml")
+             for match in re.findall(r"^paper: *['\"]?([\w-]+)", file.read_text("utf-8"), re.M)}  # fmt: skip
+    return named.isdisjoint(cell.name.split("/")[0] for cell in cells)
+
+
+def own_notebook(tier: str, file: Path) -> NotebookNode:
+    """Return the report notebook for a user's own grid, before execution."""
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+    cells = [
+        new_markdown_cell(f"# Report: {tier}\n\nThe cells of `{file.name}`."),
+        new_code_cell(OWN_PARAMETERS, metadata={"tags": ["parameters"]}),
+        new_code_cell(OWN_BEGIN),
+    ]
+    for text, code in OWN_PARTS:
+        cells += [new_markdown_cell(text), new_code_cell(code)]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return new_notebook(cells=cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})

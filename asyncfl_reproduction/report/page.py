@@ -16,6 +16,8 @@ from PIL import Image as Pixels
 from asyncfl_lite import plots
 from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims import VERDICTS
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.home import CELLS
 from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
     agreement,
@@ -33,22 +35,30 @@ from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import FOOTNOTE, WORDS, marked, names, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
-from asyncfl_reproduction.report.searches import own_searches, searches
+from asyncfl_reproduction.report.searches import draw_tries, own_searches, searches, tries
 from asyncfl_reproduction.report.tables import as_list, background, beside, folded, listed, was_run
-from asyncfl_reproduction.report.tries import draw_tries, tries
+from asyncfl_reproduction.tuning.grids import study_of
 
 PANELS, LINES, PICTURES = 12, 12, 4
 """Most panels of a picture of a user's own curves, most lines of a panel, and most pictures."""
 FIGURES: dict[tuple[str, str], PaperFigure] = {
-    (figure.paper, figure.name): figure
-    for module in (figures_fedecho, figures_fedrevive, figures_kuiper, figures_fedadt)
-    for figure in module.FIGURES
+    (paper, name): figure
+    for paper, module in {
+        "FedEcho": figures_fedecho,
+        "FedRevive": figures_fedrevive,
+        "KUIPER": figures_kuiper,
+        "FedADT": figures_fedadt,
+    }.items()
+    for name, figure in module.FIGURES.items()
 }
 
 
 def picture(figure: Figure, alt: str) -> Image:
     """Return a figure as a PNG with alternative text; a palette of 256 colours cuts the file to a third."""
     drawn, small = io.BytesIO(), io.BytesIO()
+    if (engine := figure.get_layout_engine()) is not None:  # savefig would draw everything twice for it
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     figure.savefig(drawn, format="png", dpi=figure.dpi)
     palette = Pixels.Quantize.MAXCOVERAGE  # the default method averages thin lines into other methods' colours
     Pixels.open(drawn).convert("RGB").quantize(256, palette, dither=0).save(small, format="png", optimize=True)
@@ -77,13 +87,7 @@ def _in_one_line(table: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 class Page:
-    """The parts of a report, each shown by one method.
-
-    Args:
-        tier_file: ``cells/<tier>.yaml``.
-        runs: folder of results.
-        kept: folder of the tables of recorded runs, see :class:`Recorded`.
-    """
+    """The parts of a report, each shown by one method."""
 
     def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
         plots.use_style()
@@ -210,10 +214,12 @@ class Page:
     def searches(self) -> None:
         """Show which settings were tried for each method, and which were best."""
         cells = list(self.recorded.cells.values())
-        if (figure := draw_tries(tries(cells))) is not None:
+        central = {study_of(cell.name) for cell in expand_grid(CELLS / "headline.yaml")}
+        if (figure := draw_tries(tries([cell for cell in cells if study_of(cell.name) in central]))) is not None:
             bought = (
-                "**The gain from tuning.** The curves show the best validation accuracy that a method is expected to "
-                "have found after a number of tries, over all orders of its combinations, with the first seed only."
+                "**The gain from tuning** where the twelve central comparisons are made. The curves show the best "
+                "validation accuracy that a method is expected to have found after a number of tries, over all orders "
+                "of its combinations, with the first seed only."
             )
             display(Markdown(bought), picture(figure, bought.replace("*", "")))
             said = (
@@ -244,8 +250,7 @@ class Page:
     def own_curves(self) -> None:
         """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part.
 
-        The time that a picture takes grows with the square of its panels, and nobody reads a panel of a hundred lines.
-        So a large grid becomes several pictures, and panels beyond :data:`PICTURES` of them are not drawn.
+        A large grid becomes several pictures, and panels beyond :data:`PICTURES` of them are not drawn.
         """
         groups: dict[str, list[str]] = {}
         for name in self.recorded.cells:
@@ -266,12 +271,7 @@ class Page:
             display(Markdown(f"{how_many(len(left), 'more panel')} of curves, from `{left[0]}` on, are not drawn."))
 
     def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
-        """Write every table of the report as CSV, Markdown and LaTeX, if a folder is given.
-
-        Args:
-            folder: the folder, which is created if needed.
-            own: whether to write only the tables of a user's own grid.
-        """
+        """Write every table of the report, or of a user's own grid in three formats, if a folder is given."""
         if folder:
             files = write_tables(self.recorded, folder, own=own)
             display(
@@ -280,5 +280,4 @@ class Page:
 
 
 def _searches_shown(table: pd.DataFrame) -> Styler:
-    """Return a table of searches that shows readable names of methods and columns."""
     return listed(table.assign(method=table["method"].map(marked)), precision=1)

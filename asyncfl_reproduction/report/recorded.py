@@ -21,8 +21,8 @@ from asyncfl_reproduction.claims.measured import ACCURACY, TUNED
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.grid.tidy import outdated_tidy, read_tidy
+from asyncfl_reproduction.home import field_in, tier_file
 from asyncfl_reproduction.league.across import answer_questions
-from asyncfl_reproduction.places import field_in, tier_file
 from asyncfl_reproduction.verdicts import counted, of_parts
 from asyncfl_reproduction.written import mean_text
 
@@ -91,22 +91,13 @@ class Recorded:
     @cached_property
     def measured(self) -> Measured:
         """The results on which the claims are checked."""
-        summaries = {
-            name: pd.DataFrame([r.summary | {"seed": r.config.seed} for r in results])
-            for name, results in self.results.items()
-        }
-        curves = {name: [r.curve for r in results] for name, results in self.results.items()}
-        return Measured(summaries, curves, self.cells)
+        return Measured.of(self.results, self.cells)
 
     def in_column(self, column: str) -> Recorded:
         """Return a copy with the measurements of one column, such as "tuned"; see :meth:`.Measured.column`."""
         other = copy.copy(self)
         other.measured, other.tables = self.measured.column(column), {}
         return other
-
-    def accuracies(self, cell: str) -> np.ndarray:
-        """Return a cell's ``(seeds,)`` final accuracies; empty if the cell was not run."""
-        return np.array([result.summary["final_accuracy"] for result in self.results.get(cell, [])])
 
     def table(self) -> pd.DataFrame:
         """Return one row per cell, with accuracy over seeds, virtual time, updates, staleness and seconds."""

@@ -19,7 +19,6 @@ from asyncfl_reproduction.report.names import WORDS, in_names, with_titles, word
 from asyncfl_reproduction.report.recorded import MISSING
 from asyncfl_reproduction.report.tables import (
     FIXED,
-    LEFT,
     OURS,
     PAPER,
     PARTS,
@@ -28,6 +27,7 @@ from asyncfl_reproduction.report.tables import (
     folded,
     laid_out,
     lines_of,
+    of_html,
     part,
     quiet,
 )
@@ -79,12 +79,10 @@ def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
         shown[head] = [_number(text, seeds, usual, path) for text, seeds, path in texts]
         css[head] = table[part(line, "verdict")].map(background) + table[line].map(quiet)
     shown["from"] = [f'<span title="{escape(path)}">{escape(_source(path, names))}</span>' for path in table["cell"]]
-    style = Styler(shown, cell_ids=False).hide(axis="index").format(escape=None).apply(lambda _: css, axis=None)
-    return style.set_table_styles(LEFT)
+    return of_html(shown, css)
 
 
 def _source(source: str, names: Names) -> str:
-    """Return a number's source in readable names, with "less" for a minus sign."""
     return in_names(source, names).replace(" - ", " less ")
 
 
@@ -112,9 +110,8 @@ def _titled(path: str, names: Names) -> str:
 def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
     """Return a table of :meth:`.Recorded.claims` as HTML, with the claims that were not run folded at the end.
 
-    A claim's comparisons are folded below its verdict. If no cell behind it has a twin, the column that
-    :func:`.untuned` names for the paper is empty. If the table has the column :data:`RECORDED`, with another tier's
-    verdicts, it is shown as it is.
+    A claim's comparisons are folded below its verdict. Another tier's verdicts, in the column :data:`RECORDED`, are
+    shown as they are.
     """
     columns = {"ours": "detail"} | ({FIXED: f"{FIXED}, detail"} if FIXED in table else {})
     shown = pd.DataFrame({"claim": table["id"].map("<b>{}</b><br>".format) + table["artefact"].map(escape)})
@@ -159,9 +156,8 @@ def _answer(detail: str, names: Names) -> str:
 
 
 def _text_table(shown: pd.DataFrame, css: pd.DataFrame) -> str:
-    style = Styler(shown, cell_ids=False).hide(axis="index").format(escape=None).apply(lambda _: css, axis=None)
     widths = [{"selector": "td.col0", "props": "white-space: nowrap"}, {"selector": "td", "props": "min-width: 6em"}]
-    return style.set_table_styles([*LEFT, *widths]).to_html()
+    return of_html(shown, css).set_table_styles(widths, overwrite=False).to_html()
 
 
 def _finding(verdict: str, detail: str, names: Names) -> str:

@@ -17,14 +17,14 @@ from asyncfl_reproduction.report.names import marked, place, words
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.tables import (
     FIXED,
-    LEFT,
     PAPER,
     as_list,
-    background,
     beside,
+    coloured,
     folded,
     lines_of,
     listed,
+    of_html,
     part,
 )
 from asyncfl_reproduction.written import with_signs
@@ -92,8 +92,7 @@ def headlines_shown(recorded: Recorded) -> Styler:
     lines, kept = lines_of(table), table[["paper", "number", "unit", "printed"]]
     style = listed(kept.assign(**{head: table[line].map(with_signs) for line, head in lines.items() if line != PAPER}))
     for line, head in list(lines.items())[1:]:
-        css = [background(verdict) for verdict in table[part(line, "verdict")]]
-        style = style.apply(lambda _, css=css: css, subset=[head])
+        style = coloured(style, head, table[part(line, "verdict")])
     return style
 
 
@@ -172,7 +171,7 @@ def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
 def _cells(table: pd.DataFrame, names: Mapping[str, str]) -> str:
     shown = table.map(lambda value: escape(str(value).replace(" ± ", "\u00a0±\u00a0")))
     shown["cell"] = [f'<span title="{escape(path)}">{escape(names[path])}</span>' for path in table["cell"]]
-    return Styler(shown, cell_ids=False).hide(axis="index").format(escape=None).set_table_styles(LEFT).to_html()
+    return of_html(shown).to_html()
 
 
 def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:

@@ -181,11 +181,7 @@ def _same_side(
 def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
     """Lay out a table of :func:`beside` as in the paper, with two or three lines per row: paper, tuned, untuned.
 
-    Args:
-        table: a table from :func:`beside`.
-        paper: the paper's name.
-        artefact: name of the table or figure.
-        value: what to fill in instead of the numbers: ``verdict``, ``cell`` or ``seeds`` of our numbers.
+    In place of the numbers it can show the ``verdict``, ``cell`` or ``seeds`` of ours.
     """
     rows, columns, *_ = layout(paper, artefact)
     if not rows:
@@ -210,8 +206,7 @@ def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") ->
 def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
     """Return the lines that each printed number has in a table of :func:`beside`, with their headings.
 
-    The line for our untuned number exists if at least one number has a cell with a twin; its heading is the name from
-    :func:`.untuned`.
+    The line for our untuned number exists if at least one number has a cell with a twin.
     """
     if not table[FIXED].any():
         return {PAPER: PAPER, OURS: OURS}
@@ -239,22 +234,23 @@ def quiet(text: object) -> str:
     return "color: #9ca3af" if str(text).startswith((MISSING, NOT_MEASURED)) else ""
 
 
-def _as_text(table: pd.DataFrame, precision: int = 1) -> Styler:
-    """Style a table so that texts in cells and headers are shown literally and never as HTML."""
-    style = Styler(table, cell_ids=False).format(precision=precision, na_rep="", escape="html")
-    return style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns").map(quiet)
+def listed(table: pd.DataFrame, precision: int = 1) -> Styler:
+    """Style a plain table for the notebook, with texts shown literally and never as HTML."""
+    style = Styler(table, cell_ids=False).format(precision=precision, na_rep="", escape="html").map(quiet)
+    style = style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns")
+    whole = [{"selector": "td.col0", "props": "white-space: nowrap"}] * ("id" in table)
+    return style.hide(axis="index").set_table_styles([*LEFT, *whole])
 
 
-def listed(table: pd.DataFrame, coloured: str = "", by: str = "", precision: int = 1) -> Styler:
-    """Style a plain table for the notebook; one column can be coloured by verdicts."""
-    style = _as_text(table, precision).hide(axis="index")
-    css = [*LEFT]
-    if "id" in table:
-        css.append({"selector": "td.col0", "props": "white-space: nowrap"})
-    style = style.set_table_styles(css)
-    if coloured:
-        style = style.apply(lambda column: [background(v) for v in table[by or coloured]], subset=[coloured])
-    return style
+def coloured(style: Styler, column: str, verdicts: Iterable[str]) -> Styler:
+    """Colour a column by verdicts."""
+    return style.apply(lambda _: [background(verdict) for verdict in verdicts], subset=[column])
+
+
+def of_html(shown: pd.DataFrame, css: pd.DataFrame | None = None) -> Styler:
+    """Style a table whose texts are HTML, with the CSS of its cells."""
+    style = Styler(shown, cell_ids=False).hide(axis="index").format(escape=None)
+    return (style if css is None else style.apply(lambda _: css, axis=None)).set_table_styles(LEFT)
 
 
 def folded(summary: str, html: str) -> str:

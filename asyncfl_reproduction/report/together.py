@@ -84,8 +84,8 @@ def _by_seed(kind: str, cells: list[str], folder: Path) -> list[pd.Series] | Non
 def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:
     """Return the method's accuracy minus FedBuff's, seed by seed; None if it is not recorded.
 
-    If it is not tuned, FedBuff is plain, and the method has the same server rate, or its tuned cell if it has no server
-    rate. In a paper's own cell, FedBuff's tuned rate is the one in :data:`RATES` that is best with the first seed.
+    If it is not tuned, FedBuff is plain, and the method has the same server rate, or its tuned cell without one. In a
+    paper's own cell, FedBuff's tuned rate is the one in :data:`RATES` that is best with the first seed.
     """
     if lead.kind != EXACT:
         own = [lead.ours] if tuned else [lead.ours + SERVER_RATE, *[lead.ours] * lead.no_rate]
@@ -104,9 +104,6 @@ def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:
 def together(folder: Path | None = None) -> pd.DataFrame:
     """Return every lead that is recorded, beside plain FedBuff at a server rate of 1 and tuned.
 
-    Args:
-        folder: folder of records; the package's own if None.
-
     Returns:
         Up to two rows for each lead, one beside plain FedBuff and one tuned. The columns are the fields of
         :class:`Lead`, ``tuned``, ``method``, ``mean``, ``low`` and ``high`` (in points), and ``seeds``.
@@ -124,11 +121,7 @@ def together(folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_together(table: pd.DataFrame) -> Figure:
-    """Draw each lead: a bar for the paper's, a hollow mark for ours beside plain FedBuff, a filled one for ours tuned.
-
-    Args:
-        table: the table from :func:`together`.
-    """
+    """Draw each lead: a bar for the paper's, a hollow mark for ours beside plain FedBuff, a filled one when tuned."""
     titles = list(dict.fromkeys(table["title"]))
     figure = Figure(figsize=(8.4, 0.62 * len(titles) + 1.3), layout="constrained")
     axis = figure.subplots()

@@ -4,4 +4,4 @@ The library finds them through an entry point (:mod:`asyncfl_lite.base.registry`
 and texts that Python packages ship. Two of them need files.
 """
 
-from asyncfl_reproduction.standins import glyphs, images, newsgroups, text, video  # noqa: F401 - they register
+from asyncfl_reproduction.standins import glyphs, images, newsgroups, text  # noqa: F401 - they register

@@ -42,6 +42,7 @@ from asyncfl_lite.tasks.images.files import CIFAR_LICENCE, KRIZHEVSKY, ImageFile
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize, turns
 from asyncfl_lite.tasks.splits import balanced
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet
+from asyncfl_lite.tasks.video.motion import MovingDigits
 from asyncfl_lite.tasks.worlds import WORLDS, Split, Worlds
 
 
@@ -74,18 +75,7 @@ class Spoiling:
     def among(self, images: Tensor, rng: np.random.Generator, copies: int = 1) -> Tensor:
         """Return ``copies`` versions of every image, each with noise and with another of the images laid over it.
 
-        Args:
-            images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.
-            rng: generator that draws overlays and noise.
-            copies: number of versions of each image, with different overlays and noise; all images come once, then all
-                come again.
-
-        Returns:
-            ``(copies · n, C, height, width)`` images. Without overlay and noise, these are the images themselves, and
-            nothing is drawn.
-
-        Raises:
-            ConfigError: when there is only one image, so that no other can be laid over it.
+        All images come once, then all come again. Without overlay and noise, these are the images themselves.
         """
         return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
 
@@ -114,7 +104,6 @@ class Spoiling:
         return {name: self._set(draw) for name, draw in plain.items()}
 
     def _set(self, draw: UnlabelledSet) -> UnlabelledSet:
-        """Return the set ``draw`` with overlay and noise, or ``draw`` itself if both are 0."""
         if not (self.overlay or self.noise):
             return draw
 
@@ -457,3 +446,17 @@ class CIFAR10JPEG75(ImageFiles):
         images, labels, names = _decoded(path, "train", self.samples, "samples")
         tests, test_labels, _ = _decoded(path, "test", self.test_samples, "test_samples")
         return (images, labels), (tests, test_labels), {"num_classes": len(names), "class_names": names}
+
+
+@TASKS.register("movingdigits_frames")
+class MovingDigitsFrames(MovingDigits):
+    """`movingdigits` under the name of KUIPER's Fig. 11; stand-in for HMDB51.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("movingdigits_frames")(frames=2).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 2, 16, 16), 40, 2000, 800)
+    """
+
+    name: ClassVar[str] = "movingdigits_frames"
+    title: ClassVar[str] = "movingdigits_frames"

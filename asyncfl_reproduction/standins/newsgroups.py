@@ -114,7 +114,6 @@ class Newsgroups20Vectors(TaskSource):
 
     @property
     def _posts(self) -> Newsgroups20:
-        """Settings of :class:`.Newsgroups20` for the same posts, split into the encoder's tokens."""
         return Newsgroups20(**self.model_dump(), tokenizer=CHECKPOINT)
 
     def files(self) -> list[Path]:
@@ -122,12 +121,7 @@ class Newsgroups20Vectors(TaskSource):
         return self._posts.files()
 
     def load(self) -> Task:
-        """Load the task as split for seed 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives it for other seeds.
-
-        Raises:
-            DataError: when files are missing or damaged.
-            MissingLibraryError: when the encoder's package is not installed.
-        """
+        """Load the task as split for seed 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives it for other seeds."""
         posts = self._posts.load()
         _, ids = checkpoint_tokens(CHECKPOINT, self.download)
         train, test = (remembered_vectors(texts, ids, self.download) for texts in (posts.inputs, posts.test_inputs))
@@ -174,7 +168,6 @@ class Newsgroups20Snippets(Newsgroups20):
         return replace(super().load(), name="newsgroups20_snippets", source="written snippets", licence="not stated")
 
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
-        """Read the groups' names, the snippets in place of training posts, and the test posts."""
         names, _, test = super()._read()
         return names, read_snippets(data_file(self.home(), "snippets.jsonl", how=HOW_TO_GET), len(names)), test
 

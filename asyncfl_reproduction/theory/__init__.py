@@ -13,14 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from asyncfl_reproduction.theory.fedecho_buffer import check_t3
-from asyncfl_reproduction.theory.fedecho_gradients import check_t1, check_t2
-from asyncfl_reproduction.theory.fedecho_lemmas import check_t4, check_t5
+from asyncfl_reproduction.theory.fedecho import check_t1, check_t2, check_t3, check_t4, check_t5
 from asyncfl_reproduction.theory.fedecho_rate import check_t6, check_t13
 from asyncfl_reproduction.theory.fedrevive import check_t11
 from asyncfl_reproduction.theory.invariants import check_t12
-from asyncfl_reproduction.theory.kuiper import check_t7, check_t8, check_t9, check_t10
-from asyncfl_reproduction.theory.kuiper_guarantee import check_t14, check_t15
+from asyncfl_reproduction.theory.kuiper import check_t7, check_t8, check_t9, check_t10, check_t14, check_t15
 from asyncfl_reproduction.theory.results import (
     CONDITION,
     FALSE,
@@ -33,32 +30,15 @@ from asyncfl_reproduction.theory.results import (
 )
 
 CHECKS: dict[str, Callable[[], Check]] = {
-    "T1": check_t1,
-    "T2": check_t2,
-    "T3": check_t3,
-    "T4": check_t4,
-    "T5": check_t5,
-    "T6": check_t6,
-    "T7": check_t7,
-    "T8": check_t8,
-    "T9": check_t9,
-    "T10": check_t10,
-    "T11": check_t11,
-    "T12": check_t12,
-    "T13": check_t13,
-    "T14": check_t14,
-    "T15": check_t15,
+    f"T{number}": check
+    for number, check in enumerate(
+        (
+            *(check_t1, check_t2, check_t3, check_t4, check_t5, check_t6, check_t7, check_t8),
+            *(check_t9, check_t10, check_t11, check_t12, check_t13, check_t14, check_t15),
+        ),
+        start=1,
+    )
 }
 """Every check, by its number."""
 
-__all__ = [
-    "CHECKS",
-    "CONDITION",
-    "FALSE",
-    "HOLDS",
-    "STATES",
-    "Case",
-    "Check",
-    "as_table",
-    "slope",
-]
+__all__ = ["CHECKS", "CONDITION", "FALSE", "HOLDS", "STATES", "Case", "Check", "as_table", "slope"]

@@ -36,13 +36,10 @@ def spread(count: int) -> Tensor:
 
 
 def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | Tensor, steps: int) -> Tensor:
-    """Return the delta of a client's SGD steps, which the package's optimiser takes.
+    """Return the delta of K = ``steps`` client SGD steps at η_l = ``lr``, which the package's optimiser takes.
 
-    Args:
-        start: any shape, one model or many.
-        gradient: ``(x, step) -> gradient`` of the same shape.
-        lr: local learning rate η_l, or one rate for every entry of ``start``.
-        steps: number of steps K.
+    The start has any shape, one model or many; ``gradient`` maps a point and a step to a gradient of the same shape. A
+    tensor ``lr`` has one rate for every entry of the start.
     """
     step = make_optimiser(LocalTraining(steps=steps), start, lr)
     x = start.clone()
@@ -72,13 +69,10 @@ def started(name: str, x0: Tensor, surroundings: ServerContext | None = None, **
 
 
 def feed(method: Algorithm, deltas: Iterable[Tensor], start_version: int | None = None, **more: Any) -> Tensor:
-    """Send a method one update for each delta, from clients 0, 1, …, and return the global model.
+    """Send a method one ``(d,)`` update for each delta, from clients 0, 1, …, and return the global model.
 
-    Args:
-        method: a started method.
-        deltas: the clients' deltas, ``(d,)`` each.
-        start_version: the version from which the clients started; by default the method's version when each arrives.
-        more: further fields of :class:`Update`; a sequence has one value per client.
+    By default a client started from the method's version when its update arrives. ``more`` are further fields of
+    :class:`Update`; a sequence has one value per client.
     """
     for client, delta in enumerate(deltas):
         version = method.version if start_version is None else start_version
@@ -100,15 +94,8 @@ def race(
 ) -> np.ndarray:
     """Run clients of fixed speed on ½(x - c_i)² with one gradient step per job, and keep every client busy.
 
-    Args:
-        name: name of the method.
-        durations: duration of a job of each client.
-        centres: the clients' optima c_i.
-        x0: the initial model.
-        lr: local learning rate η_l.
-        versions: number of versions.
-        scheduling: ``before_agg`` or ``after_agg``; by default the method's own.
-        settings: the method's settings.
+    ``durations`` and ``centres`` have one number per client; ``lr`` is η_l. By default the scheduling is the method's
+    own, and ``settings`` are the method's.
 
     Returns:
         The model after every arrival, ``(arrivals,)``.

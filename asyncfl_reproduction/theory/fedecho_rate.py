@@ -27,10 +27,8 @@ class Fleet:
     """The test bed of T6: N clients with quadratic objectives, noisy gradients and random staleness.
 
     Attributes:
-        clients, size, steps: N, M, K.
-        noise: σ_l.
+        clients, size, steps, noise, x0: N, M, K, σ_l and the initial model.
         oldest: largest staleness; each update's staleness is drawn uniformly from 0 to this number.
-        x0: the initial model.
     """
 
     clients: int = 20
@@ -74,15 +72,10 @@ class Fleet:
 
 
 def follow(server: Algorithm, fleet: Fleet, rates: Tensor, skews: np.ndarray, length: int, seed: int = 0) -> np.ndarray:
-    """Run a buffered method for ``length`` versions, with an independent experiment in each coordinate of its model.
+    """Run a buffered method for T = ``length`` versions, with an independent experiment in each coordinate.
 
-    Args:
-        server: a started method of buffer M that acts on each coordinate alone.
-        fleet: the clients.
-        rates: ``(d,)`` local learning rate of each coordinate.
-        skews: ``(d,)`` skew of each coordinate's arrivals, as in :meth:`Fleet.chosen`.
-        length: number of versions T.
-        seed: seed of arrivals, staleness and noise.
+    The method has started, and acts on each coordinate alone. Each of the ``(d,)`` coordinates has its own local
+    learning rate and its own skew of arrivals, see :meth:`Fleet.chosen`.
 
     Returns:
         ``(T, d)`` the squared gradient of f in each coordinate, before each version.
@@ -112,16 +105,9 @@ def mean_gradients(
 ) -> pd.DataFrame:
     """Return FedBuff's mean squared gradient over T versions at the theorem's rates, with η = √M.
 
-    FedBuff acts on each coordinate alone, so one run holds ``seeds`` repetitions for each T and each skew.
-
-    Args:
-        lengths: values of T, in versions.
-        skews: skews of the arrivals, as in :meth:`Fleet.chosen`.
-        seeds: number of repetitions.
-        seed: seed of all repetitions.
-        until: number of versions after which to stop; longer T are left out, and the others are not changed. By
-            default all T are run.
-        fleet: the clients, their buffer and their staleness; by default T6's.
+    FedBuff acts on each coordinate alone, so one run holds ``seeds`` repetitions for each T of ``lengths`` and each
+    skew of the arrivals (:meth:`Fleet.chosen`). If it stops after ``until`` versions, longer T are left out, and the
+    others are not changed. The fleet is T6's by default.
 
     Returns:
         A row for each T, a column for each skew.
@@ -151,10 +137,9 @@ SHORTER = (250, 1000)
 
 @lru_cache(maxsize=1)
 def varied_means() -> pd.DataFrame:
-    """Return the mean squared gradient under uniform arrivals, by T and by fleet.
+    """Return the mean squared gradient under uniform arrivals, a row for each T of :data:`SHORTER`.
 
-    Returns:
-        A row for each T of :data:`SHORTER`, a column for T6's own fleet, "M = 4", and for each of :data:`VARIED`.
+    There is a column for T6's own fleet, "M = 4", and for each of :data:`VARIED`.
     """
     fleets = {"M = 4": Fleet(), **VARIED}
     return pd.DataFrame({name: mean_gradients(SHORTER, (1.0,), fleet=fleet)[1.0] for name, fleet in fleets.items()})
@@ -175,11 +160,7 @@ def with_random_teachers(
 ) -> tuple[float, float, float]:
     """Run FedEcho with random teachers on T6's clients, and FedBuff on the same arrivals.
 
-    Args:
-        length: number of versions T.
-        steps: number of distillation steps Q.
-        clip: clipping threshold ν.
-        rate: η_d; by default the theorem's for this T.
+    T, Q and ν are ``length``, ``steps`` and ``clip``; η_d is the theorem's for this T by default.
 
     Returns:
         The mean squared gradient with distillation and without, summed over six coordinates; and T Q η_d ν, the longest
@@ -205,11 +186,7 @@ def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: b
     """Return the effect of random teachers in long runs, divided by their effect in short runs.
 
     Their effect is the relative difference between FedEcho's mean squared gradient and FedBuff's. By the theorem it
-    falls at least as fast as T^-1/2, like the other terms.
-
-    Args:
-        lengths: the shorter T and the longer one.
-        shrinking: whether η_d is the theorem's for each T; if not, the shorter T's η_d is used for both.
+    falls at least as fast as T^-1/2, like the other terms. If not ``shrinking``, the shorter T's η_d is used for both.
     """
     first = Fleet().distill_rate(lengths[0], 2)
     changed = []
@@ -222,15 +199,7 @@ def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: b
 def check_t6(means: pd.DataFrame | None = None) -> Check:
     """Check T6, FedEcho's Theorem 4.5 (Eq. 5): the mean squared gradient falls as T^-1/2.
 
-    Args:
-        means: the result of :func:`mean_gradients`; by default it is computed now, which takes most of the check's
-            time.
-
-    Returns:
-        Slopes of log mean squared gradient over log T from the second length on (-½ is the rate). Slopes with other M
-        and with other staleness, for which a steeper fall satisfies the bound, too. The effect of random teachers. The
-        models to which two clients with speeds 10:1 lead FedBuff and CA²FL (0 is the optimum, 9/11 the mean over
-        arrivals).
+    The result of :func:`mean_gradients` is computed if it is not given, which takes most of the check's time.
     """
     means = mean_gradients() if means is None else means
     uniform, skewed = means[1.0], means[10.0]
@@ -270,11 +239,7 @@ def check_t6(means: pd.DataFrame | None = None) -> Check:
 
 
 def check_t13() -> Check:
-    """Check T13, FedEcho's Remark 4.6: for T large enough the rate is O(1/√(TM)), in T and in M.
-
-    Returns:
-        Slopes of log mean squared gradient over log M at two T, and the gain from M at an equal number of updates.
-    """
+    """Check T13, FedEcho's Remark 4.6: for T large enough the rate is O(1/√(TM)), in T and in M."""
     varied, sizes = varied_means(), (1, 4, 16)
     short, long = ({size: varied[f"M = {size}"][length] for size in sizes} for length in SHORTER)
     over_size = [slope(sizes, [means[size] for size in sizes]) for means in (long, short)]

@@ -9,13 +9,8 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Cas
 def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float, float]:
     """Return the next model by Eq. 1 (x + η Δ) and by Appendix H ((1 - η) x + η (x_{t_i} + Δ)).
 
-    Eq. 1 is AFL-DW with β = 0; the interpolation is FedAsync with the constant weight η.
-
-    Args:
-        x: the global model.
-        start: the model from which the client started, x_{t_i}.
-        delta: the client's update.
-        rate: server learning rate η_s.
+    Eq. 1 is AFL-DW with β = 0; the interpolation is FedAsync with the constant weight η. The client started from
+    x_{t_i} = ``start``, and ``rate`` is η_s.
     """
     settings = {"beta_family": "constant", "beta_constant": 0.0}
     added = started("afl_dw", vector(x), server_lr=rate, **settings)
@@ -24,11 +19,7 @@ def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float
 
 
 def check_t11() -> Check:
-    """Check T11, FedRevive's Appendix H, which writes an aggregation step as a mixture with the client's model.
-
-    Returns:
-        The next models of the two forms, and their difference compared with η (x_t - x_{t_i}).
-    """
+    """Check T11, FedRevive's Appendix H, which writes an aggregation step as a mixture with the client's model."""
     added, mixed = both_forms(1.5, 1.0, 0.4, 0.1)
     fresh = both_forms(1.5, 1.5, 0.4, 0.1)
     return Check(

@@ -121,11 +121,7 @@ def _mean_staleness(name: str, in_flight: int, buffer_size: int, scheduling: str
 
 
 def check_t12() -> Check:
-    """Check T12 on the package's engine and methods: staleness, equivariance, renumbering, fixed point and η_l = 0.
-
-    Returns:
-        Mean staleness compared with its identity (Little's law), then distances that must be 0.
-    """
+    """Check T12 on the package's engine and methods: staleness, equivariance, renumbering, fixed point and η_l = 0."""
     fleets = {
         "FedEcho": (25, 5, "before_agg"),
         "after_agg": (25, 5, "after_agg"),

@@ -1,4 +1,4 @@
-"""Checks T7 to T10, which test KUIPER's convergence analysis (§3.2, Appendix I) and its relation to Algorithm 1.
+"""Checks T7 to T10, T14 and T15: KUIPER's convergence analysis (§3.2, Appendix I), and what it says of K and bias.
 
 The proof's iteration is FedBuff's: w ← w - η_g mean(Δ), with Δ = old minus new. The package's FedBuff does the same,
 with deltas that are new minus old. The paper's ``K`` is the buffer size M here.
@@ -10,9 +10,12 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from asyncfl_lite.algorithms import Update
 from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.partitions import PARTITIONS
 from asyncfl_reproduction.theory.beds import feed, started, train, vector
 from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Case, Check
 
@@ -28,18 +31,16 @@ def mean_square_gradient(centres: Tensor, x: float, noise: float) -> float:
 
 
 def check_t7() -> Check:
-    """Check T7, KUIPER's Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G).
+    """Check T7, KUIPER's Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G), on a bounded region, where G is known.
 
     The lemma leaves out everything that distinguishes KUIPER: bursts, staleness, the reward, and the mixing of models.
-    T8 to T10 are about these. The lemma is checked on a bounded region, where G is known.
-
-    Returns:
-        The mean square of a stochastic gradient, exact and sampled, compared with the bound and with σ_l² + G.
+    T8 to T10 are about these.
     """
     centres, noise, x = vector(-1, 1), 0.25, 1.0
     largest = float((x - centres).square().max())
     exact = mean_square_gradient(centres, x, noise)
     one, apart = mean_square_gradient(vector(0), 1.0, 0.0), mean_square_gradient(centres, 0.0, 0.0)
+    alone = mean_square_gradient(vector(0), 0.0, noise)
     rng = stream(0, "theory T7")
     drawn = x - centres.numpy()[rng.integers(0, 2, 100_000)] + 0.5 * rng.standard_normal(100_000)
     return Check(
@@ -50,12 +51,8 @@ def check_t7() -> Check:
         (
             Case(AS_PRINTED, "optima -1 and 1, at w = 1, σ_l = 0.5", exact, "<=", lemma_1(noise, 1.0, largest)),
             Case(AS_PRINTED, "one client, every gradient at its bound", one, "<=", lemma_1(0.0, 0.0, 1.0)),
-            Case(
-                AS_PRINTED, "noise alone", mean_square_gradient(vector(0), 0.0, noise), "<=", lemma_1(noise, 0.0, 0.0)
-            ),
-            Case(
-                AS_PRINTED, "optima -1 and 1, at w = 0, G for ‖∇f‖² as in Eq. 11", apart, "<=", lemma_1(0.0, 1.0, 0.0)
-            ),
+            Case(AS_PRINTED, "noise alone", alone, "<=", lemma_1(noise, 0.0, 0.0)),
+            Case(AS_PRINTED, "optima -1 and 1, at w = 0, G for ‖∇f‖² as in Eq. 11", apart, "<=", lemma_1(0, 1, 0)),
             Case(REPAIRED, "σ_l² + G, one client, every gradient at its bound", one + noise, "<=", noise + 1.0),
             Case(REPAIRED, "σ_l² + G, optima -1 and 1, at w = 1", exact, "<=", noise + largest),
             Case(ASIDE, "100,000 gradients drawn", float((drawn**2).mean()), "=", exact, 0.05),
@@ -103,13 +100,8 @@ def lost_term(global_lr: float, local_lr: float, smooth: float, largest: float) 
 def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
     """Return the mean of E‖∇f‖² over T versions on quadratics with L = 1, optimum 0 and one client per version.
 
-    w ← w - a (w - c_i) gives E w² ← (1 - a)² E w² + a² Var(c): a geometric approach to a Var(c) / (2 - a).
-
-    Args:
-        step: a = η_g η_l, in (0, 2).
-        length: T.
-        x0: w_0.
-        spread: Var(c) = σ_g².
+    w ← w - a (w - c_i) gives E w² ← (1 - a)² E w² + a² Var(c): a geometric approach to a Var(c) / (2 - a). The step is
+    a = η_g η_l, in (0, 2); ``length`` is T, ``x0`` is w_0, and ``spread`` is Var(c) = σ_g².
     """
     settled = step * spread / (2 - step)
     keep = (1 - step) ** 2
@@ -119,12 +111,8 @@ def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
 def sampled_mean(global_lr: float, local_lr: float, length: int, x0: float, chains: int = 400, size: int = 1) -> float:
     """Measure the mean of :func:`exact_mean` with FedBuff, optima 1 and -1 and M random clients per version.
 
-    Args:
-        global_lr, local_lr: η_g and η_l.
-        length: T.
-        x0: w_0.
-        chains: number of repetitions, one per coordinate.
-        size: M; with independent clients, the variance of a step is the M-th part of one client's.
+    There are as many repetitions as ``chains``, one per coordinate. With independent clients, the variance of a step is
+    the M-th part of one client's (M is ``size``).
     """
     rng = stream(0, "theory T8")
     start = torch.full((chains,), x0, dtype=torch.float64)
@@ -143,11 +131,7 @@ def equal_deltas_step(size: int) -> float:
 
 
 def check_t8() -> Check:
-    """Check T8, KUIPER's bound on the mean squared gradient (Theorem 1, Corollary 1, and rate; Eqs. 5, 6, 8, 9).
-
-    Returns:
-        Mean squared gradients compared with the bound, for F_i = ½ (w ∓ 1)², so that L = σ_g² = 1 and G = 4 on [-1, 1].
-    """
+    """Check T8, KUIPER's bound on the mean squared gradient (Theorem 1, Corollary 1, and rate; Eqs. 5, 6, 8, 9)."""
     setting = {"smooth": 1.0, "spread": 1.0, "largest": 4.0}
     wide, narrow = sampled_mean(100.0, 0.01, 1000, 1.0, 2), exact_mean(0.01, 1e6, 0.0, 1.0)
     bounds = corollary_1(0.5, 100.0, 0.01, 1000, **setting), corollary_1(0.0, 1.0, 0.01, 1e6, **setting)
@@ -194,12 +178,7 @@ def gentle_parabola(global_lr: float, local_lr: float = 0.01, length: int = 1000
 
 
 def check_t9() -> Check:
-    """Check T9, KUIPER's Assumption 4: ‖∇F(w) - ∇F(w')‖² ≤ L ‖w - w'‖², where the proof needs L².
-
-    Returns:
-        The mean squared gradient compared with Eq. 9, for F = w²/4, which meets the assumption with L = 1/4, although
-        its true L is 1/2.
-    """
+    """Check T9, KUIPER's Assumption 4: ‖∇F(w) - ∇F(w')‖² ≤ L ‖w - w'‖², where the proof needs L²."""
     stuck, end = gentle_parabola(400.0)
     slower, _ = gentle_parabola(200.0)
     excess = {"excess": 0.25, "local_lr": 0.01, "length": 1000, "spread": 0.0, "largest": 0.25}
@@ -251,11 +230,7 @@ def fixed_point(accuracies: tuple[float, float]) -> float:
 
 
 def check_t10() -> Check:
-    """Check T10, which asks whether KUIPER's theorem and Algorithm 1 describe the same iteration with the same limit.
-
-    Returns:
-        Models after a version of KUIPER, compared with FedBuff's with η_g = β_t; then the limits.
-    """
+    """Check T10: do KUIPER's theorem and Algorithm 1 describe the same iteration with the same limit?"""
     deltas, here, stale, beta = vector(-0.2, 0.4), vector(1, 1), vector(1, 3), 0.7
     buffered = one_version("fedbuff", deltas, here, math.nan, server_lr=beta)
     kuiper = {
@@ -281,4 +256,99 @@ def check_t10() -> Check:
         counterexample="a stale member adds β_t (w_old - w); Eq. 2's coefficients add up to less than 1, so the model "
         "shrinks; unequal accuracies move the limit to another objective's optimum; η_g = O(K) cannot be, as β_t ≤ 1",
         repair="kuiper_norm='renorm', and a theorem for mixing models; the printed one is about FedBuff",
+    )
+
+
+def rates(size: int, length: float) -> dict[str, float]:
+    """Return the paper's rates for bursts of K and T versions with Q = 1: η_g = K and η_l = 1 / (K √T)."""
+    return {"global_lr": size, "local_lr": 1 / (size * length**0.5)}
+
+
+def of_bursts(size: int, length: float, *, late: float = 8.0) -> float:
+    """Return the right-hand side of Eq. 9 at the paper's rates, with optima 1 and -1, from 1, without noise.
+
+    K and T are ``size`` and ``length``. ``late`` is τ_max,1, the largest staleness if every update made a version;
+    bursts of K divide it by K.
+    """
+    return corollary_1(0.5, **rates(size, length), length=length, smooth=1, spread=1, largest=4, late=late / size)
+
+
+def check_t14() -> Check:
+    """Check T14, that KUIPER's guarantee (Eqs. 6, 10) gets better with more clients K in a burst."""
+    more_versions = exact_mean(1000**-0.5, 1000, 1.0, 1 / 8) / exact_mean(8000**-0.5, 8000, 1.0, 1.0)
+    drawn = [sampled_mean(**rates(size, 250), length=250, x0=0.0, size=size) for size in (8, 1)]
+    return Check(
+        "T14",
+        "KUIPER",
+        "§3.2, on K (Eqs. 6, 10)",
+        "With η_g growing as K and η_l falling as 1/K, the guarantee gets better with more clients in a burst.",
+        (
+            Case(AS_PRINTED, "Eq. 9, T = 1000: K = 8 over K = 1", of_bursts(8, 1e3) / of_bursts(1, 1e3), "<=", 1.0),
+            Case(AS_PRINTED, "FedBuff, T = 250, from 0: K = 8 over K = 1", drawn[0] / drawn[1], "<=", 1.0),
+            Case(ASIDE, "FedBuff: the same, exactly", drawn[0] / drawn[1], "=", 1 / 8, 0.01),
+            Case(ASIDE, "Eq. 9, T = 10^9: K = 8 over K = 1", of_bursts(8, 1e9) / of_bursts(1, 1e9), "<=", 1.0),
+            Case(ASIDE, "FedBuff, 8,000 updates, from 1: K = 8 over K = 1", more_versions, "<=", 1.0),
+        ),
+        counterexample="none for a given number of versions; for a given number of updates K = 1 may be better",
+        repair="the terms with K fall as 1/T and those in T^-1/2 have none, so in a long run the bound gains nothing, "
+        "though the drawn clients' variance does fall as 1/K. η_g = O(K) cannot be, as β_t ≤ 1 (T10)",
+    )
+
+
+def two_clients(bias: float) -> dict[str, float]:
+    """Return σ_l², σ_g² and G on [-1, 1] for two clients whose samples are 1 and -1, half of them each, with Q = 1.
+
+    A sample z has the loss ½ (w - z)². Client 0 has a share of (1 + bias)/2 of the samples 1, and client 1 that of -1.
+    A client's gradient is w ∓ bias, so the variances add up to 1 at every bias.
+    """
+    return {"noise": 1 - bias**2, "spread": bias**2, "largest": (1 + bias) ** 2}
+
+
+def of_bias(bias: float, local_lr: float = 0.01, *, repaired: bool = False) -> float:
+    """Return the right-hand side of Eq. 9 for :func:`two_clients`, T = 10^6, η_g = 1, from 0; or the repaired one."""
+    known = two_clients(bias)
+    printed = corollary_1(0.0, 1.0, local_lr, 1e6, 1.0, **known)
+    return printed + (lost_term(1.0, local_lr, 1.0, known["largest"]) if repaired else 0.0)
+
+
+def gradient_variances(bias: float, clients: int = 10) -> tuple[float, float]:
+    """Return σ_l² and σ_g² of softmax regression at its start, on digits that the partition ``noniid_bias`` deals out.
+
+    σ_l² is for minibatches of one sample. Clients count by their samples.
+    """
+    task = TASKS.get("digits")().load()
+    parts = PARTITIONS.get("noniid_bias")(bias=bias).split(task.labels.numpy(), clients, stream(0, "partition"))
+    wrong = 1 / task.num_classes - one_hot(task.labels)  # all classes are equally likely at the start
+    own = (wrong[:, :, None] * task.inputs.flatten(1)[:, None]).flatten(1)  # (n, d) gradient of each sample
+    squares = [
+        (len(part) * own[part].var(0, correction=0).sum(), len(part) * (own[part].mean(0) - own.mean(0)).square().sum())
+        for part in parts
+    ]
+    within, between = (float(sum(part)) / len(own) for part in zip(*squares, strict=True))
+    return within, between
+
+
+def check_t15() -> Check:
+    """Check T15, that non-IID bias increases the variances of gradients and so weakens KUIPER's guarantee."""
+    (noise, spread), (noise_0, spread_0) = gradient_variances(1.0), gradient_variances(0.0)
+    both = (noise + spread) / (noise_0 + spread_0)
+    repaired = of_bias(1, repaired=True) / of_bias(0, repaired=True)
+    exact = exact_mean(0.01, 1e6, 0, 1)
+    return Check(
+        "T15",
+        "KUIPER",
+        "§3.2, on bias (Eqs. 6, 10)",
+        "Gradients vary more as non-IID bias increases, and this weakens the guarantee.",
+        (
+            Case(AS_PRINTED, "σ_g² of digits: bias 1 over bias 0", spread / spread_0, ">=", 1.0),
+            Case(AS_PRINTED, "σ_l² of digits: bias 1 over bias 0", noise / noise_0, ">=", 1.0),
+            Case(AS_PRINTED, "Eq. 9, two clients, long runs: bias 1 over bias 0", of_bias(1) / of_bias(0), ">=", 1.0),
+            Case(REPAIRED, "Eq. 9 with + L η_g η_l Q G: the same", repaired, ">=", 1.0),
+            Case(ASIDE, "σ_l² + σ_g² of digits: bias 1 over bias 0", both, "=", 1, 1e-4),
+            Case(ASIDE, "the mean squared gradient itself, bias 1, within Eq. 9", exact, "<=", of_bias(1)),
+            Case(ASIDE, "the same, bias 0, where it is the same number", exact, "<=", of_bias(0)),
+        ),
+        counterexample="two clients with samples 1 and -1: what σ_g² gains σ_l² loses, and only σ_l² is in the leading "
+        "term, so Eq. 9 falls from 0.0056 to 0.0015 while the mean squared gradient stays at 0.0050",
+        repair="add L η_g η_l Q G (T8), which grows with bias; with Q = 1 and one sample a step bias changes nothing",
     )

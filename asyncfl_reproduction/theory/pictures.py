@@ -13,11 +13,8 @@ from asyncfl_reproduction.theory.kuiper import corollary_1, exact_mean
 def bound_figure(step: float = 0.1, x0: float = 0.0) -> Figure:
     """Draw T8: the mean squared gradient over T versions, KUIPER's printed bound, and the repaired one.
 
-    Two clients with optima 1 and -1, one drawn at random for each version, η_g = 1, no noise.
-
-    Args:
-        step: η_l = η_g η_l, in (0, 1).
-        x0: the initial model.
+    Two clients with optima 1 and -1, one drawn at random for each version, η_g = 1, no noise. The step is η_l = η_g
+    η_l, in (0, 1).
     """
     lengths = np.unique(np.geomspace(1, 1e6, 2001).round())
     largest = (1 + max(1.0, abs(x0))) ** 2  # G on the region that the model can reach

@@ -1,14 +1,22 @@
-"""Grids of settings to try for a cell, by method, read from ``cells/grids.yaml`` and checked.
+"""Settings to try, by method, read from ``cells/grids.yaml`` and ``cells/tuning.yaml`` and checked.
 
 A cell that names a set of grids (``search: fedecho-images``) has its own search: its configuration is run with each
 combination of its method's grid, and scored on validation samples. So its rates are searched exactly where they are
 used. All methods have the same number of tries, which are spent in the same way: all combinations with one seed, and
 the best of them with more seeds.
+
+A study has one workload of the league. Each of its methods has a grid for the column ``tuned``, and one for the column
+``printed``, in which the server's settings are fixed (:mod:`~asyncfl_reproduction.grid.columns`). Within a column, all
+grids have the same size. All grids of an algorithm name the same options, some with only one value, so that no search
+depends on defaults that another search has chosen.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import itertools
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,10 +27,8 @@ from pydantic import Field, model_validator
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.config import Config
-from asyncfl_reproduction.grid.families import Seeds, are_different, merged
-from asyncfl_reproduction.grid.yaml_files import read_yaml
+from asyncfl_reproduction.grid.families import Seeds, are_different, merged, read_yaml
 from asyncfl_reproduction.home import CELLS
-from asyncfl_reproduction.tuning.tuned import nested
 
 Grid = dict[str, list[Any]]
 """Option -> its values in order; an option in a group is written ``settings.distill_lr``."""
@@ -73,47 +79,87 @@ class GridsFile(Settings):
     """Space for YAML anchors; not read."""
 
 
+class TriedMethod(Settings):
+    """One method of a study, as written in ``cells/tuning.yaml``."""
+
+    settings: dict[str, Any] = {}
+    tuned: Grid = Field(min_length=1)
+    printed: Grid = {}
+    """Empty if the paper prints no server setting that ``tuned`` tries."""
+
+
+class StudyEntry(Settings):
+    """A study, as written in ``cells/tuning.yaml``."""
+
+    about: str
+    settings: dict[str, Any]
+    methods: dict[str, TriedMethod] = Field(min_length=1)
+    seeds: Seeds | None = None
+    """Seeds in place of the file's, if a run takes minutes."""
+
+
+class StudyFile(Settings):
+    """The content of ``cells/tuning.yaml``."""
+
+    seeds: Seeds
+    studies: dict[str, StudyEntry] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+    """Space for YAML anchors; not read."""
+
+
 @dataclass(frozen=True)
-class OwnSearch:
-    """The search for one cell's settings.
+class Search:
+    """The search for one cell's settings, or for a method's settings in one column of a study.
 
     Attributes:
-        cell: the cell's name.
-        settings: the cell's configuration without the searched options.
+        name: the cell's name, or such as ``fedecho-overlaid_mnist/fedbuff-tuned``.
+        settings: settings that all combinations share.
         grid: option -> values; all combinations are tried.
-        seeds: seeds with which all combinations are run.
-        stages: further stages for the best combinations.
+        seeds: seeds with which each combination is run.
+        stages: further stages for the best combinations; a study has none.
     """
 
-    cell: str
+    name: str
     settings: dict[str, Any]
     grid: Grid
     seeds: tuple[int, ...]
-    stages: tuple[Stage, ...]
-
-    @property
-    def name(self) -> str:
-        """Name of the cell."""
-        return self.cell
+    stages: tuple[Stage, ...] = ()
 
     def config(self, point: dict[str, Any], seed: int) -> Config:
-        """Return the configuration of one combination, which is scored on validation samples.
-
-        Raises:
-            ConfigError: if it is invalid; the message names the cell.
-        """
+        """Return the configuration for one combination and seed; an error names the search."""
         try:
-            return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed, "eval_split": "validation"}))
+            return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed}))
         except ConfigError as error:
-            raise ConfigError(f"search of {self.cell}: {error}") from None
+            raise ConfigError(f"search of {self.name}: {error}") from None
+
+    def first(self) -> Config:
+        """Return the first configuration that is tried."""
+        return self.config(points_of(self.grid)[0], self.seeds[0])
+
+
+def nested(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a combination's settings nested by group.
+
+    >>> nested({"client_lr": 0.1, "settings.distill_lr": 0.001})
+    {'client_lr': 0.1, 'settings': {'distill_lr': 0.001}}
+    """
+    settings: dict[str, Any] = {}
+    for name, value in point.items():
+        group, dot, own = name.partition(".")
+        if dot:
+            settings.setdefault(group, {})[own] = value
+        else:
+            settings[name] = value
+    return settings
+
+
+def points_of(grid: Grid) -> list[dict[str, Any]]:
+    """Return all combinations of a grid's values."""
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
 def read_grids(path: Path | None = None) -> GridsFile:
-    """Read and check ``cells/grids.yaml`` or another such file.
-
-    Raises:
-        ConfigError: one line that names the file, the set, the method and the allowed values.
-    """
+    """Read and check ``cells/grids.yaml`` or another such file."""
     path = CELLS / "grids.yaml" if path is None else path
     return _read(path, path.stat().st_mtime_ns)
 
@@ -132,18 +178,11 @@ def _read(path: Path, _: int) -> GridsFile:
     return file
 
 
-def own_search(cell: str, named: str, settings: dict[str, Any], column: Searched = "tuned") -> OwnSearch | None:
+def own_search(cell: str, named: str, settings: dict[str, Any], column: Searched = "tuned") -> Search | None:
     """Return a cell's search, or None if its method has no search in this column.
 
-    Args:
-        cell: the cell's name.
-        named: the set of grids, such as ``fedecho-images``, or ``fedecho-images/fedecho-noise`` if the cell's method
-            has more than one grid there.
-        settings: the cell's merged settings.
-        column: the cell's column.
-
-    Raises:
-        ConfigError: if there is no such set, or it has no grid for the method.
+    ``named`` is the set of grids, such as ``fedecho-images``, or ``fedecho-images/fedecho-noise`` if the cell's method
+    has more than one grid there; ``settings`` are the cell's merged settings.
     """
     file = read_grids()
     group, _, method = named.partition("/")
@@ -154,15 +193,15 @@ def own_search(cell: str, named: str, settings: dict[str, Any], column: Searched
         raise ConfigError(unknown_name(f"search: {group}", method, file.tuned.grids[group]))
     tried: ColumnOfGrids = getattr(file, column)
     grid = tried.grids.get(group, {}).get(method)
-    return None if grid is None else OwnSearch(cell, settings, grid, tuple(tried.seeds), tuple(tried.stages))
+    return (
+        None
+        if grid is None
+        else Search(cell, {**settings, "eval_split": "validation"}, grid, tuple(tried.seeds), tuple(tried.stages))
+    )
 
 
 def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return all rates that a paper's table prints for a cell's method, or None if it does not print all of them.
-
-    Args:
-        named, settings: as for :func:`own_search`.
-    """
+    """Return all rates that a paper's table prints for a cell's method, or None if it does not print all of them."""
     group, _, method = named.partition("/")
     return read_grids().all_printed.get(group, {}).get(method or method_of(settings))
 
@@ -176,3 +215,66 @@ def method_of(settings: dict[str, Any]) -> str:
     """Return a method's name in studies, which is its client selection if that is not uniform, as with Oort."""
     by_selection = settings.get("selection", "uniform") != "uniform"
     return settings.get("selection" if by_selection else "algorithm", "fedbuff")
+
+
+def read_searches(path: str | Path, only: str = "*") -> list[Search]:
+    """Read ``cells/tuning.yaml``, check every setting in it, and return the searches whose names match a pattern."""
+    path = Path(path)
+    file = read_yaml(path, StudyFile)
+    try:
+        searches = [
+            search
+            for name, entry in file.studies.items()
+            for search in _searches(name, entry, entry.seeds or file.seeds)
+        ]
+        _check_knobs(searches)
+        for search in searches:
+            search.first()
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    found = [search for search in searches if fnmatch.fnmatch(search.name, only)]
+    if not found:
+        raise ConfigError(f"{path}: only: no search of {len(searches)} matches {only!r}, such as {searches[0].name!r}")
+    return found
+
+
+def _check_knobs(searches: list[Search]) -> None:
+    knobs: dict[str, Search] = {}
+    for search in searches:
+        first = knobs.setdefault(search.settings["algorithm"], search)
+        if set(search.grid) != set(first.grid):
+            named = "; ".join(f"{', '.join(one.grid)} in {one.name}" for one in (first, search))
+            raise ConfigError(f"{search.name}: all grids of an algorithm must name the same knobs, got {named}")
+
+
+def _searches(study: str, entry: StudyEntry, seeds: list[int]) -> Iterator[Search]:
+    sizes: dict[str, dict[int, str]] = {"tuned": {}, "printed": {}}
+    for method, tried in entry.methods.items():
+        settings = merged({"algorithm": method}, entry.settings, tried.settings)
+        for column, grid in (("tuned", tried.tuned), ("printed", tried.printed)):
+            if not grid:
+                continue
+            if not all(values and are_different(values) for values in grid.values()):
+                raise ConfigError(f"{study}/{method}-{column}: a knob's values must be different ones, got {grid}")
+            sizes[column].setdefault(len(points_of(grid)), method)
+            yield Search(name_of(study, method, column), settings, grid, tuple(seeds))
+    for column, found in sizes.items():
+        if len(found) > 1:
+            shown = ", ".join(f"{size} of {method}" for size, method in found.items())
+            raise ConfigError(f"{study}: {column}: all methods must try as many combinations, got {shown}")
+
+
+def name_of(study: str, method: str, column: str) -> str:
+    """Return the name of a search from its study, method and column.
+
+    >>> name_of("fedecho-overlaid_mnist", "fedbuff", "tuned")
+    'fedecho-overlaid_mnist/fedbuff-tuned'
+    """
+    return f"{study}/{method}-{column}"
+
+
+def parts_of(name: str) -> tuple[str, str, str]:
+    """Return the study, the method and the column of a study's search from its name."""
+    study, _, rest = name.partition("/")
+    method, _, column = rest.rpartition("-")
+    return study, method, column

@@ -16,32 +16,25 @@ from pathlib import Path
 from statistics import fmean
 
 from asyncfl_reproduction.grid.cells import Cell
-from asyncfl_reproduction.tuning.choices import OTHERS, chosen_for
-from asyncfl_reproduction.tuning.grids import Grid, OwnSearch
+from asyncfl_reproduction.tuning.choices import OTHERS, chosen_for, in_words
+from asyncfl_reproduction.tuning.grids import Grid, Search, points_of
 from asyncfl_reproduction.tuning.outcomes import METRIC, keep, of_cells, rows_of
 from asyncfl_reproduction.tuning.search import Known, Point, run_missing, still_known, value_beyond
-from asyncfl_reproduction.tuning.studies import points_of
-from asyncfl_reproduction.tuning.tuned import in_words
 
 
 def carry_out(
-    tier: str, search: OwnSearch, folder: Path | None = None, say: Callable[[str], None] = print, beyond: int = 0
+    tier: str, search: Search, folder: Path | None = None, say: Callable[[str], None] = print, beyond: int = 0
 ) -> Point:
     """Run a search, or the rest of an interrupted one, and return its best combination.
 
-    Args:
-        tier: the cell's tier.
-        search: the search.
-        folder: folder of records; the package's own if None.
-        say: called with a line at the end.
-        beyond: number of values to try beyond each edge on which the best combination lies at the end.
+    At the end, ``beyond`` values are tried beyond each edge on which the best combination lies.
     """
-    path = of_cells(tier, search.cell, folder)
-    own = still_known(rows_of(path, search.cell), search)
+    path = of_cells(tier, search.name, folder)
+    own = still_known(rows_of(path, search.name), search)
     known, used = known_of(path, search), dict.fromkeys(own)
 
     def save() -> None:
-        keep(path, search.cell, [known[key] for key in used if key in known])
+        keep(path, search.name, [known[key] for key in used if key in known])
 
     def run(points: Sequence[Point], seeds: Sequence[int]) -> None:
         wanted = [(point, seed) for seed in seeds for point in points]
@@ -68,18 +61,12 @@ def carry_out(
     save()
     best = ranked(points)[0]
     mean = fmean(known[json.dumps(best), seed][METRIC] for seed in seeds)
-    say(f"{search.cell}: {tries} combinations, best {in_words(best)}: {100 * mean:.1f}%")
+    say(f"{search.name}: {tries} combinations, best {in_words(best)}: {100 * mean:.1f}%")
     return best
 
 
 def left_of(cell: Cell, folder: Path | None = None, beyond: int = 0) -> Cell | None:
-    """Return a cell with the runs that a search still needs, to estimate their cost; None if the search has ended.
-
-    Args:
-        cell: a cell of a grid.
-        folder: folder of records; the package's own if None.
-        beyond: as for :func:`carry_out`; ended searches then go on.
-    """
+    """Return a cell with the runs that a search still needs, to estimate their cost; None if the search has ended."""
     search = cell.search
     if search is None or not beyond and chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
         return None
@@ -87,28 +74,23 @@ def left_of(cell: Cell, folder: Path | None = None, beyond: int = 0) -> Cell | N
     points = points_of(search.grid)
     runs = len(points) + max(len(points) // len(values) for values in search.grid.values() if len(values) > 1)
     runs += sum((stage.keep + beyond) * len(stage.seeds) for stage in search.stages)
-    config = search.config(points[0], search.seeds[0])
+    config = search.first()
     return replace(cell, name=f"search/{cell.name}", config=config, seeds=tuple(range(max(runs - len(known), 1))))
 
 
-def known_of(path: Path, search: OwnSearch) -> Known:
-    """Return the outcomes that a search need not run again: its own, and those of the cell's searches in other columns.
-
-    Args:
-        path: table of outcomes.
-        search: the search.
-    """
-    base = search.cell.partition("@")[0]
+def known_of(path: Path, search: Search) -> Known:
+    """Return the outcomes that a search need not run again: its own, and the cell's in other columns."""
+    base = search.name.partition("@")[0]
     rows = [rows_of(path, name) for name in (base, *(base + ending for ending in OTHERS.values()))]
     return still_known(chain(*rows), search)
 
 
-def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
+def edges(search: Search, grid: Grid, best: Point) -> list[str]:
     """Return the options whose best value is on an edge of the grid, with a valid value beyond it."""
     return [option for option, values in grid.items() if value_beyond(search, option, values, best) is not None]
 
 
-def _further(search: OwnSearch, grid: Grid, best: Point, steps: int) -> list[Point]:
+def _further(search: Search, grid: Grid, best: Point, steps: int) -> list[Point]:
     """Return the combinations beyond each edge on which the best one lies, at most ``steps`` for an option."""
     points = []
     for option in edges(search, grid, best):
@@ -122,15 +104,11 @@ def _further(search: OwnSearch, grid: Grid, best: Point, steps: int) -> list[Poi
     return points
 
 
-def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
+def grown(search: Search, ranked: Sequence[Point]) -> Grid:
     """Return the grid with one more value, beyond an edge if the best value lies there, else next to the best value.
 
     In the second case the new value is a client learning rate between the best and the better of its neighbours, at the
     geometric mean of the two.
-
-    Args:
-        search: the search whose grid grows.
-        ranked: the grid's combinations, the best first.
     """
     best = ranked[0]
     option = next(iter(edges(search, search.grid, best)), None)

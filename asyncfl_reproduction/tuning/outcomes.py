@@ -29,12 +29,7 @@ Row = dict[str, Any]
 
 
 def of_studies(folder: Path | None = None, file: str = SEARCHES) -> Path:
-    """Return the path of the table with the outcomes of studies.
-
-    Args:
-        folder: folder of records; the package's own if None.
-        file: :data:`SEARCHES`, or :data:`UNFINISHED` for unfinished searches.
-    """
+    """Return the path of the table with the outcomes of studies; ``folder`` is the package's own if None."""
     return (home.RESULTS if folder is None else folder) / file
 
 

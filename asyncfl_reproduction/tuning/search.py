@@ -20,10 +20,9 @@ from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import meaning, revised
-from asyncfl_reproduction.tuning.grids import OwnSearch
+from asyncfl_reproduction.tuning.choices import best_of, in_words
+from asyncfl_reproduction.tuning.grids import Grid, Search, points_of
 from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, UNFINISHED, Row, keep, kept_in, of_studies
-from asyncfl_reproduction.tuning.studies import Grid, Search, points_of
-from asyncfl_reproduction.tuning.tuned import best_of, in_words
 
 Point = dict[str, Any]
 """A combination: option -> value."""
@@ -43,16 +42,12 @@ def tune(
 ) -> Point:
     """Run the missing part of a search, and return the best combination.
 
-    Args:
-        search: the search.
-        folder: folder of records; the package's own if None.
-        say: called with a line about each round.
-        extensions: number of times that the grid may grow; :data:`EXTENSIONS` if None.
+    The grid may grow ``extensions`` times, or :data:`EXTENSIONS` times if None.
     """
     extensions = EXTENSIONS if extensions is None else extensions
     path, so_far = of_studies(folder), of_studies(folder, UNFINISHED)
     known, grid = Known(), search.grid
-    of_study = [rows for name, rows in sorted(kept_in(path).items()) if name.startswith(f"{search.study}/")]
+    of_study = [rows for name, rows in sorted(kept_in(path).items()) if name.split("/")[0] == search.name.split("/")[0]]
     own = [kept_in(file).get(search.name, []) for file in (path, so_far)]
     for rows in (*of_study, *own):
         known |= still_known(rows, search)
@@ -73,7 +68,7 @@ def tune(
     return best
 
 
-def still_known(rows: Iterable[Row], search: Search | OwnSearch) -> Known:
+def still_known(rows: Iterable[Row], search: Search) -> Known:
     """Return the outcomes whose configuration and meaning are still valid."""
     known = Known()
     for row in rows:
@@ -86,16 +81,10 @@ def still_known(rows: Iterable[Row], search: Search | OwnSearch) -> Known:
     return known
 
 
-def run_missing(
-    search: Search | OwnSearch, wanted: Iterable[tuple[Point, int]], known: Known, save: Callable[[], None]
-) -> None:
+def run_missing(search: Search, wanted: Iterable[tuple[Point, int]], known: Known, save: Callable[[], None]) -> None:
     """Run the combinations and seeds that are not known yet, in lockstep, and add their outcomes to the known ones.
 
-    Args:
-        search: the search.
-        wanted: combinations, each with a seed.
-        known: the known outcomes.
-        save: called whenever some outcomes were added.
+    ``save`` is called whenever some outcomes were added.
     """
     missing = [(point, seed) for point, seed in wanted if (json.dumps(point), seed) not in known]
     for begin in range(0, len(missing), AT_ONCE):
@@ -137,7 +126,7 @@ def row_of(point: Point, seed: int, config: Config, result: Result | None) -> Ro
     return dict(zip(FIELDS[1:], values, strict=True))
 
 
-def value_beyond(search: Search | OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
+def value_beyond(search: Search, option: str, values: Sequence[Any], best: Point) -> float | None:
     """Return a value that extends a grid beyond its best edge, by the ratio of the edge to its neighbour.
 
     The result is None if the best value is not on an edge, or if nothing lies beyond the edge: the value is a word or
@@ -160,7 +149,6 @@ def value_beyond(search: Search | OwnSearch, option: str, values: Sequence[Any],
 
 
 def _extended(search: Search, grid: Grid, best: Point) -> Grid:
-    """Return the grid with one more value for each option whose best value is on an edge."""
     wider = {}
     for option, values in grid.items():
         new = value_beyond(search, option, values, best)

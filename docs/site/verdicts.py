@@ -24,7 +24,7 @@ the verdicts, and [findings](docs/findings.md) explains what they mean.
 def verdicts_page() -> str:
     """Return the page of verdicts in Markdown."""
     kept = read_decided(RESULTS)
-    rows = [f"| {one.sentence} | {one.printed} | {_said(in_brief(kept, one.id))} |" for one in HEADLINES]
+    rows = [f"| {one.text} | {one.printed} | {_said(in_brief(kept, one.id))} |" for one in HEADLINES]
     parts = [TOP, "## Central comparisons", _table("what is compared | the paper | recorded", rows)]
     for paper, claims in CLAIMS.items():
         rows = [

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from test_solutions import as_in_a_notebook  # noqa: F401
 
 from asyncfl_course import capstone, referee, zoo
 from asyncfl_course.capstone import Cell

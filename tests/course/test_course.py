@@ -6,9 +6,8 @@ import re
 import runpy
 from pathlib import Path
 
-import nbformat
 import pytest
-from test_lessons import NAMES
+from test_lessons import BOOKS, NAMES
 
 from asyncfl_course.explore.course import COURSE, PATHS, course_contents, course_paths, hours, lessons, letters
 from asyncfl_course.explore.diagrams import course_map
@@ -16,7 +15,7 @@ from asyncfl_course.minutes import CORE, OPTIONAL
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs/pictures"
-START = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
+START = BOOKS["00_start_here"]
 
 
 def shown(call: str, kind: str) -> str:
@@ -26,14 +25,9 @@ def shown(call: str, kind: str) -> str:
     return "".join(out["data"][kind])
 
 
-def test_every_lesson_is_in_the_course_in_order():
-    assert [one.name for one in lessons()] == NAMES
-
-
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda one: one.name)
 def test_minutes_are_those_that_the_lesson_says(lesson):
-    book = nbformat.read(ROOT / f"notebooks/{lesson.name}.ipynb", as_version=4)
-    opening = "\n".join(cell.source for cell in book.cells[:3])
+    opening = "\n".join(cell.source for cell in BOOKS[lesson.name].cells[:3])
     said = re.search(r"\*\*Minutes\.\*\* (\d+) to read, (\d+) for the exercises", opening)
     assert said, f"{lesson.name} does not say its minutes"
     told = f"write these into asyncfl_course/explore/course.yaml, then run notebooks/00_start_here.ipynb: {lesson.name}"
@@ -74,9 +68,6 @@ def test_paths_go_forwards_from_the_start_and_take_the_time_they_say():
     assert "[04](04_servers_step.ipynb) (Sections 1 and 6);" in course_paths().data
     assert referee.minutes == sum(one.reading + one.exercises for one in referee.lessons)
     assert hours(referee.minutes) in course_paths().data
-
-
-BOOKS = {name: nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4) for name in NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)

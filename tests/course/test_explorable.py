@@ -32,25 +32,15 @@ FINDINGS = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_page_is_what_its_sources_make(name):
-    assert FILES[name].read_text(encoding="utf-8") == explorable.page(name), "make explorable"
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_page_is_small_and_names_nothing_to_load(name):
+def test_a_page_is_what_its_sources_make_loads_nothing_and_leads_to_its_lesson(name):
     text = FILES[name].read_text(encoding="utf-8")
+    assert text == explorable.page(name), "make explorable"
     assert len(text.encode()) <= 500_000
     assert not re.search(r"https?:|@import|\bsrc=|url\(|fetch\(|XMLHttpRequest|import\(", text)
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_page_says_what_it_is_and_leads_to_its_lesson(name):
-    text = FILES[name].read_text(encoding="utf-8")
     said = dict(re.findall(r'<meta (?:name|property)="([\w:]+)" content="([^"<>]+)">', text))
     assert said["og:title"] == explorable.PAGES[name] and f"<title>{said['og:title']}</title>" in text
     assert said["description"] == said["og:description"] and len(said["description"].split()) >= 25
-    width, height = Image.open(ROOT / "docs" / said["og:image"]).size
-    assert (width, height) == (1200, 630)
+    assert Image.open(ROOT / "docs" / said["og:image"]).size == (1200, 630)
     lesson = ROOT / "docs" / re.search(r'lesson <a href="([^"]+)"', text)[1]
     assert nbformat.read(lesson, as_version=4).cells[0].source.startswith(f"# {explorable.LESSON_OF[name][1]}")
     assert re.search(rf'[("]../docs/{name}.html[)"\\]', lesson.read_text(encoding="utf-8"))
@@ -435,20 +425,6 @@ def test_in_a_notebooks_frame_the_first_step_plays_by_itself(chromium, tmp_path)
     assert frame.locator("#bet button").count() == 0 and "versions" in frame.locator("#results").inner_text()
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_it_fits_a_phone_and_says_what_its_pictures_show(opened, name):
-    page = opened(name)
-    page.set_viewport_size({"width": 360, "height": 780})
-    for step in range(page.evaluate("story.steps.length")):
-        page.evaluate(f"story.open({step}); story.play(false)")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        labels = page.evaluate(
-            "Array.from(document.querySelectorAll('#panels canvas'), c => c.getAttribute('aria-label'))"
-        )
-        assert all(len(label.split()) >= 4 and "NaN" not in label for label in labels)
-    page.set_viewport_size({"width": 1240, "height": 900})
-
-
 WORDS = """() => {
     window.written = new Map();
     const {fillText, clearRect} = CanvasRenderingContext2D.prototype;
@@ -484,35 +460,30 @@ STORED = """() => {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_on_a_phone_no_word_of_a_picture_is_cut_or_lies_over_another(opened, name):
+def test_on_a_phone_every_step_fits_is_legible_and_has_its_picture_on_top_with_words(opened, name):
+    """No word of a picture is cut or lies over another, and what pictures show is said."""
     page = opened(name)
-    page.set_viewport_size({"width": 390, "height": 844})
     page.evaluate(WORDS)
-    for step in range(page.evaluate("story.steps.length")):
-        page.evaluate(f"story.open({step}); story.play(false)")
-        assert page.evaluate(ILLEGIBLE) == [], step
-        if page.locator("#bet button").count():  # the run itself, in place of the ghost before it
-            page.locator("#bet button").first.click()
-            page.evaluate("story.play(false)")
+    top = "document.querySelector('#panels canvas').getBoundingClientRect().top"
+    said = "Array.from(document.querySelectorAll('#panels canvas'), c => c.getAttribute('aria-label'))"
+    for width, step in ((width, step) for width in (360, 390) for step in range(page.evaluate("story.steps.length"))):
+        page.set_viewport_size({"width": width, "height": 780 if width == 360 else 844})
+        page.evaluate(f"story.open({step}); story.play(false); scrollTo(0, 0)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert all(len(label.split()) >= 4 and "NaN" not in label for label in page.evaluate(said))
+        if width == 390:
+            assert 0 < page.evaluate(top) <= 300
+            page.locator(".walk").scroll_into_view_if_needed()
+            assert 0 < page.evaluate(top) <= 300, "it stays there"
             assert page.evaluate(ILLEGIBLE) == [], step
+            if page.locator("#bet button").count():  # the run itself, in place of the ghost before it
+                page.locator("#bet button").first.click()
+                page.evaluate("story.play(false)")
+                assert page.evaluate(ILLEGIBLE) == [], step
+    page.evaluate("story.open(0); story.play(false); scrollTo(0, 1e4)")
     if name == "explore_fedecho":
-        page.evaluate("story.open(0); story.play(false)")
         page.evaluate(STORED)
         assert page.evaluate(ILLEGIBLE) == []
-    page.set_viewport_size({"width": 1240, "height": 900})
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_on_a_phone_the_picture_is_on_top_and_stays_there(opened, name):
-    page = opened(name)
-    page.set_viewport_size({"width": 390, "height": 844})
-    top = "document.querySelector('#panels canvas').getBoundingClientRect().top"
-    for step in range(page.evaluate("story.steps.length")):
-        page.evaluate(f"story.open({step}); story.play(false); scrollTo(0, 0)")
-        assert 0 < page.evaluate(top) <= 300
-        page.locator(".walk").scroll_into_view_if_needed()
-        assert 0 < page.evaluate(top) <= 300
-    page.evaluate("story.open(0); scrollTo(0, 1e4)")
     page.locator("#after").click()
     assert page.evaluate("[scrollY, story.at]") == [0, 1]
     page.set_viewport_size({"width": 1240, "height": 900})

@@ -16,7 +16,7 @@ from nbconvert import HTMLExporter
 from nbconvert.preprocessors import ExecutePreprocessor
 from PIL import Image
 
-from asyncfl_course.explore import under_controls
+from asyncfl_course.explore import Explorer
 from asyncfl_course.explore.controls import pictured, played
 from asyncfl_lite.base.errors import ConfigError
 
@@ -43,7 +43,7 @@ def explorer():
             raise ConfigError(f"height: must be at least 0, got {height.value}")
         return line_to(height.value, f"height {height.value}")
 
-    return height, under_controls([height], draw)
+    return height, Explorer([height], draw)
 
 
 def test_a_notebook_gets_the_controls_and_the_picture_that_they_show():
@@ -72,9 +72,9 @@ def test_what_cannot_be_drawn_is_said_and_leaves_no_picture():
 def executed() -> nbformat.NotebookNode:
     """Two cells, executed; the states of widgets are not saved, or a page would look for a kernel in vain."""
     code = [
-        "import matplotlib.pyplot as plt, ipywidgets\nfrom asyncfl_course.explore import under_controls",
+        "import matplotlib.pyplot as plt, ipywidgets\nfrom asyncfl_course.explore import Explorer",
         "figure, axes = plt.subplots()\naxes.set_title('a bent line')\nplt.close(figure)\n"
-        "under_controls([ipywidgets.IntSlider(description='bend')], lambda: figure)",
+        "Explorer([ipywidgets.IntSlider(description='bend')], lambda: figure)",
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in code])
     ExecutePreprocessor(store_widget_state=False).preprocess(book)

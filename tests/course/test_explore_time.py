@@ -117,11 +117,8 @@ def test_ties_and_the_buffer(by_hand):
     first = moment(by_hand, 0)
     assert first.arrivals == 0 and first.reported.empty and first.training["start_version"].tolist() == [0, 0, 0]
     last = moment(by_hand, by_hand.summary["virtual_time"])
-    assert (
-        last.upcoming.empty
-        and last.arrivals == len(by_hand.updates)
-        and last.accuracy == by_hand.summary["final_accuracy"]
-    )
+    assert last.upcoming.empty and last.arrivals == len(by_hand.updates)
+    assert last.accuracy == by_hand.summary["final_accuracy"]
 
 
 def drawn_bars(figure) -> dict[tuple[float, float], tuple]:

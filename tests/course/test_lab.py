@@ -22,12 +22,6 @@ TOKEN = "fortests"
 LINK = re.compile(r"\]\(((?!https?:|#|data:|attachment:)[^)#\s]+)")
 
 
-def test_root_is_let_in_only_where_one_is_root():
-    line = subprocess.run([*MAKE, "-n"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert ("--allow-root" in line) == (os.getuid() == 0)
-    assert "--ip=127.0.0.1" in line and '--ServerApp.root_dir="$PWD"' in line
-
-
 def test_no_envelope_lies_among_the_notebooks():
     listed = [name for name in tracked() if name.startswith("notebooks/")]
     assert listed and all(re.fullmatch(r"notebooks/(\w+\.ipynb|README\.md)", name) for name in listed)
@@ -73,7 +67,8 @@ def contents(ask, path: str) -> dict:
 
 @pytest.mark.long
 def test_it_opens_the_first_lesson_and_its_links_lead_to_files(ask):
-    assert ask.opened == "lab/tree/student/00_start_here.ipynb" and "JupyterLab" in ask(ask.opened)
+    assert ask.opened == "lab/tree/student/00_start_here.ipynb" and "JupyterLab" in (page := ask(ask.opened))
+    assert "@jupyterlab/apputils-extension:announcements" in page.partition("disabledExtensions")[2], "no pop-up"
     book = contents(ask, "notebooks/00_start_here.ipynb")["content"]
     prose = "\n".join(cell["source"] for cell in book["cells"] if cell["cell_type"] == "markdown")
     links = {os.path.normpath(f"notebooks/{link}") for link in LINK.findall(prose)}
@@ -85,9 +80,8 @@ def test_it_opens_the_first_lesson_and_its_links_lead_to_files(ask):
 @pytest.mark.long
 def test_the_file_browser_shows_lessons_and_no_answers(ask):
     names = [entry["name"] for entry in contents(ask, "notebooks")["content"]]
-    assert "18_referee.ipynb" in names and not [
-        name for name in names if not name.endswith(".ipynb") and name != "README.md"
-    ]
+    assert "18_referee.ipynb" in names
+    assert not [name for name in names if not name.endswith(".ipynb") and name != "README.md"]
     assert "python3" in json.loads(ask("api/kernelspecs"))["kernelspecs"]
 
 
@@ -101,12 +95,3 @@ def test_drawings_show_before_a_lesson_is_run(ask):
             cell for cell in cells if any(set(kinds) & set(one.get("data", {})) for one in cell.get("outputs", []))
         ]
         assert drawn and all(cell["metadata"]["trusted"] for cell in drawn)
-
-
-@pytest.mark.long
-def test_the_extension_that_gives_pictures_their_words_is_loaded_and_served(ask):
-    config = re.search(r'(?s)id="jupyter-config-data" type="application/json">(.*?)</script>', ask("lab"))
-    extensions = {one["name"]: one["load"] for one in json.loads(config[1])["federated_extensions"]}
-    load = extensions["asyncfl-alternative-texts"]
-    assert "@jupyterlab/apputils-extension:announcements" in json.loads(config[1])["disabledExtensions"], "no pop-up"
-    assert "addWidgetExtension" in ask(f"lab/extensions/asyncfl-alternative-texts/{load}")

@@ -11,18 +11,16 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from exercises import exercises_of
 from quotes import unfounded, unsupported
 from records import TAG, showing_records
+from solutions import exercises_of
 
+from asyncfl_course.explore.course import lessons
+from asyncfl_course.minutes import minutes
 from asyncfl_course.student import TRACK, books
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-NAMES = [
-    "00_start_here", "01_virtual_time", "02_heterogeneity", "03_baselines", "04_servers_step", "05_kuiper",
-    "06_distillation", "07_fedecho", "08_fedecho_evidence", "09_fedadt", "10_fedrevive", "11_text", "12_generation",
-    "13_video", "14_theory", "15_statistics", "16_evidence", "17_bug_zoo", "18_referee", "19_capstone",
-]  # fmt: skip
+NAMES = [one.name for one in lessons()]
 TRACKS = [path.stem for path in books(NOTEBOOKS.parent) if path.stem.endswith(TRACK)]
 BOOKS = {name: nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4) for name in (*NAMES, *TRACKS)}
 MOST_WORDS, MOST_LINES = 150, 12
@@ -52,7 +50,6 @@ def test_it_begins_with_a_surprise_goals_minutes_and_where_one_is(name):
     assert re.search(r"^> \S", first, re.M), "the hook, a surprise in a line or two, is a quotation"
     opening = "\n".join(prose(name)[:3])
     assert "**Goals.**" in opening
-    assert re.search(r"\*\*Minutes\.\*\* \d+ to read, \d+ for the exercises", opening)
     assert f"({NAMES[place - 1]}.ipynb)" in opening if place else True
     assert f"({NAMES[place + 1]}.ipynb)" in opening if place + 1 < len(NAMES) else True
 
@@ -174,52 +171,70 @@ def test_a_tracks_exercise_is_that_of_a_lesson(name):
 
 # --- quotes --------------------------------------------------------------------------------------------
 
-
-def markdown(source: str, **cites):
-    return nbformat.v4.new_markdown_cell(source, metadata={"cites": cites} if cites else {})
-
-
-def shown(text: str, source: str = ""):
-    return nbformat.v4.new_code_cell(source, outputs=[nbformat.v4.new_output("stream", text=text)])
+SHOWN = ("81.24, 0.712: +0.5 [-0.2, 1.2] open", "rate = 0.3")
+"""What an output and its code say."""
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("It gets 81.2% here, or 0.71.", []),
-        ("And 12.5 there.", ["A: 12.5"]),
-        ("It leads by +0.5 [−0.2, 1.2], by 0.5 points, by at least −0.2 and by −0.2 to 1.2 points.", []),
-        ("It leads by 1.2 points, by 0.3 points, by +0.3 [−0.2, 1.2], or by −0.5.", ["A: 1.2", "A: 0.3", "A: +0.3", "A: −0.5"]),
-        ("At a rate of 0.3 there are 77.7.", ["A: 77.7"]),
-        ("## What you now know\n77.7.", []),
-    ],
-)  # fmt: skip
-def test_numbers_need_an_output_of_their_section(text, found):
-    """0.3 is set by code, 1.2 is an interval's end, 77.7 is shown by another section."""
-    cells = [markdown("## A"), shown("81.24, 0.712: +0.5 [-0.2, 1.2]", "rate = 0.3"), markdown(text)]
-    assert unsupported([*cells, markdown("## B"), shown("77.7")]) == found
-    assert unsupported(cells[:2] + [markdown(text, **{"our runs": [12.5, 1.2, 0.3, -0.5, 77.7]})]) == []
-
-
-def test_numbers_of_a_papers_table_are_looked_up():
-    assert unsupported([markdown("And 52.85 there.", **{"FedEcho Table 2": [52.85]})]) == []
-    wrong = [markdown("And 52.86 there.", **{"FedEcho Table 2": [52.86]})]
-    assert unsupported(wrong) == [": 52.86 is not in FedEcho Table 2"]
-
-
-@pytest.mark.parametrize(
-    ("text", "output", "found"),
-    [
-        ("## A\nIt is open.", "81, 82, -0.5 [-1.6, 0.6]: open", []),
-        ("## A\nIt is open.", "81, 82, -0.5 [-1.6, -0.6]: reversed", ["A: open"]),
-        ("## A\nThey are equivalent, and one is reversed.", "0.2 open", ["A: equivalent", "A: reversed"]),
-        ("## A\nThe claim holds, or the claim fails.", "0.2 open", ["A: holds", "A: fails"]),
-        ("## A\nIt is not run.", "", ["A: not run"]),
-        ('## A\nA lock holds an open file. Not every claim fails. We say "it is open". We did not run it.', "", []),
-        ("## A\nIt is ahead of FedBuff.", "+6.9 [3.1, 10.6]", []),
-        ("## A\nIt is ahead of FedBuff.", "+6.9 [-3.1, 10.6]", ["A: ahead of"]),
-        ("## A\nIt is behind FedBuff.", "no interval", ["A: behind"]),
+        ("It gets 81.2% here, or 0.71. It leads by +0.5 [−0.2, 1.2], by 0.5 points, by at least −0.2. It is open.", []),
+        ("And 12.5. It leads by 1.2 points, by 0.3 points, by −0.5.", ["12.5", "1.2", "0.3", "−0.5"]),
+        ("It is reversed, and the claim fails. It is ahead of FedBuff.", ["reversed", "fails", "ahead of"]),
+        ('A lock holds an open file. Not every claim fails. We say "it is reversed". We did not run it at 0.3.', []),
     ],
 )
-def test_verdicts_need_an_output_that_says_so(text, output, found):
-    assert unfounded([markdown(text), shown(output)]) == found
+def test_numbers_and_verdicts_need_an_output_of_their_section(text, found):
+    """0.3 is set by code, 1.2 is an interval's end."""
+    output = nbformat.v4.new_output("stream", text=SHOWN[0])
+    cells = [nbformat.v4.new_markdown_cell("## A"), nbformat.v4.new_code_cell(SHOWN[1], outputs=[output])]
+    elsewhere = [*cells, nbformat.v4.new_markdown_cell("## B"), nbformat.v4.new_markdown_cell(text)]
+    cells.append(nbformat.v4.new_markdown_cell(text))
+    assert [one.removeprefix("A: ") for one in unsupported(cells) + unfounded(cells)] == found
+    assert len(unsupported(elsewhere) + unfounded(elsewhere)) >= bool(found)
+
+
+@pytest.mark.parametrize(("value", "wrong"), [(52.85, []), (52.86, [": 52.86 is not in FedEcho Table 2"])])
+def test_numbers_of_a_papers_table_are_looked_up(value, wrong):
+    metadata = {"cites": {"FedEcho Table 2": [value]}}
+    assert unsupported([nbformat.v4.new_markdown_cell(f"And {value} there.", metadata=metadata)]) == wrong
+
+
+NOT_PROSE = re.compile(r"<details>.*?</details>|^```.*?^```|\$\$.*?\$\$|`[^`\n]*`|\]\([^)]*\)|^#[^\n]*$", re.S | re.M)
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+SIGNED = r"[-+−]?\d+(?:\.\d+)?"
+INTERVAL = re.compile(rf"\[\s*{SIGNED}, ?{SIGNED}\s*\]|\b[Ii]nterval (?:is |of |from )?{SIGNED}")
+FORMULA = re.compile(r"^```.*?^```|\$[^$\n]*\$|`[^`\n]*`", re.S | re.M)
+PICTURE = re.compile(r"!\[[^\]]+\]\(|<img ")
+LIMITS = {"Idea": (45, 0, 80, 60, 3), "Evidence": (72, 72, 80, 73, 1)}
+"""Kind -> at most so many numbers, intervals, cells and minutes, and at least so many drawings."""
+LONG = {"17_bug_zoo": 118, "19_capstone": 161}
+"""Lessons that may take more minutes."""
+
+
+def density(name: str) -> tuple[int, int, int, int, int]:
+    """Count numbers per 1,000 words of prose, intervals there and in outputs, cells, minutes, and drawings.
+
+    Folds, code, displayed formulas and headings are no prose; drawings are pictures in the text, drawings, animations
+    and pages of outputs, but no charts.
+    """
+    book, text = BOOKS[name], "\n\n".join(prose(name))
+    words = NOT_PROSE.sub(" ", text).split()
+    outs = [out for cell in book.cells for out in cell.get("outputs", [])]
+    shown = "\n".join(out.get("text", "") or out.get("data", {}).get("text/plain", "") for out in outs)
+    data = [out.get("data", {}) for out in outs]
+    drawn = [one for one in data if "image/svg+xml" in one or re.search("animation|<iframe", one.get("text/html", ""))]
+    numbers = round(1000 * len(NUMBER.findall(" ".join(words))) / len(words))
+    intervals = len(INTERVAL.findall(f"{FORMULA.sub('', text)}\n{shown}"))
+    return numbers, intervals, len(book.cells), sum(minutes(book)), len(PICTURE.findall(text)) + len(drawn)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lesson_is_as_dense_as_its_kind_may_be_and_distrusts_in_four_bullets(name):
+    kind = re.search(r"^\*\*(Idea|Evidence) lesson\.\*\*", BOOKS[name].cells[0].source, re.M)
+    assert kind, "**Idea lesson.** or **Evidence lesson.**"
+    found, (*most, fewest) = density(name), LIMITS[kind[1]]
+    most[3] = LONG.get(name, most[3])
+    assert all(one <= limit for one, limit in zip(found, most, strict=False)) and found[-1] >= fewest, found
+    closing = "\n\n".join(prose(name)).partition("## What to distrust")[2].partition("\n## ")[0]
+    assert len(re.findall(r"^- ", closing, re.M)) <= 4

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import yaml
 
 from asyncfl_lite.base.errors import ConfigError
 
@@ -33,32 +32,6 @@ def test_the_notebooks_own_parameters_and_new_ones_are_taken(capsys):
     own = {"seeds": [5, 6], "configuration": {"algorithm": "fedecho", "rounds": 3}, "folder": "somewhere"}
     config = run_with(**own)["config"]
     assert (config.algorithm, config.rounds, config.seed) == ("fedecho", 3, 5)
-
-
-def test_a_setting_in_a_parameters_place_is_shown_where_it_belongs():
-    """The run would be FedBuff's otherwise, and end well."""
-    with pytest.raises(ConfigError) as caught:
-        run_with(algorithm="fedecho", rounds=4)
-    message, line = str(caught.value).split("write -y ")
-    assert message == "parameter: 'algorithm' is a setting of the run; "
-    assert run_with(**yaml.safe_load(line.strip("'")))["config"].algorithm == "fedecho"
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ({"configuration.rounds": 5}, {"rounds": 5}),
-        ({"configuration.algorithm": "fedecho"}, {"algorithm": "fedecho"}),
-        ({"configuration.settings.poly_a": 0.5}, {"settings": {"poly_a": 0.5}}),
-    ],
-)
-def test_a_setting_with_a_dot_is_shown_as_it_must_be_typed(given, meant):
-    with pytest.raises(ConfigError) as caught:
-        run_with(**given)
-    message, line = str(caught.value).split("write -y ")
-    assert message == f"parameter: {next(iter(given))!r} is a setting of the run; "
-    typed = yaml.safe_load(line.strip("'"))["configuration"]
-    assert typed == {"task": "digits", "algorithm": "fedbuff", "rounds": 20} | meant
 
 
 @pytest.mark.parametrize(

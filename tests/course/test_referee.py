@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mistakes.referee import GOOD
+from mistakes.referee import GOOD, LOSES
 
 from asyncfl_course import referee
 from asyncfl_course.referee import Control, Plan, Question, Runs, cases, deaf, records
-from asyncfl_course.referee.envelope import FOLDER
 from asyncfl_course.referee.rubric import LINES
-from asyncfl_course.referee.verdict import judged
+from asyncfl_course.referee.verdict import FOLDER, judged
 from asyncfl_lite import Config
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError
 from asyncfl_reproduction import statistics as rule
 from asyncfl_reproduction.statistics import interval
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN
-
-WEIGHT = ("settings.alpha_min", "settings.alpha_max")
 
 
 def plan(case: str, /, **changed: Any) -> Plan:
@@ -124,42 +121,6 @@ def test_good_plans_of_several_kinds_have_full_marks(case, changed):
     found = referee.grade(plan(case, **changed))
     assert found.points == len(LINES), repr(found)
     assert repr(found).endswith("8 of 8 points")
-
-
-LOSES = [
-    ("lead", {"second": "fedac"}, {"question", "budget"}),  # Adam's rates are other ones, as many
-    ("lead", {"predicate": "level", "margin": 1}, {"question", "power"}),
-    ("lead", {"metric": "best_accuracy"}, {"number"}),
-    ("lead", {"margin": 25}, {"power"}),
-    ("lead", {"margin": 0}, {"margin"}),
-    ("lead", {"margin": 0.125}, {"margin"}),  # a fraction, not points
-    ("lead", {"level": 0.9}, {"level"}),
-    ("lead", {"column": "rate 1"}, {"budget"}),
-    ("lead", {"cell": "fedbuff", "changes": "algorithm"}, {"control"}),
-    ("lead", {"cell": "noise"}, {"control"}),
-    ("lead", {"cell": "no-distillation", "changes": "settings.distill_q"}, {"control"}),
-    ("lead", {"cell": "fedecho-natural", "changes": ()}, {"control"}),
-    ("lead", {"shows": ()}, {"proof"}),
-    ("lead", {"shows": ("it_ran", "same_schedule")}, {"proof"}),
-    ("deaf", {"shows": "it_ran"}, {"proof"}),
-    ("deaf", {"shows": "other_weights"}, {"proof"}),
-    ("deaf", {"shows": ("other_accuracy", "same_schedule")}, {"proof"}),
-    ("deaf", {"shows": ("other_weights", "lower_accuracy", "same_schedule")}, {"proof"}),
-    ("deaf", {"predicate": "above", "margin": 0}, {"question", "power", "margin"}),
-    ("deaf", {"margin": 2.5}, {"margin"}),
-    ("deaf", {"metric": "best_accuracy"}, {"number"}),
-    ("deaf", {"changes": "settings.distill_set"}, {"control"}),
-    ("deaf", {"level": 0.5}, {"level"}),
-    ("weight", {"seeds": 3}, {"power"}),
-    ("weight", {"seeds": 10}, {"power"}),
-    ("weight", {"metric": "final_accuracy"}, {"power"}),
-    ("weight", {"column": "tuned"}, {"power"}),
-    ("weight", {"margin": 0.4}, {"power"}),
-    ("weight", {"level": 0.5}, {"level", "margin"}),
-    ("weight", {"second": "ce-only"}, {"question", "power"}),
-    ("weight", {"changes": WEIGHT[:1]}, {"control"}),
-    ("weight", {"shows": "lower_accuracy"}, {"proof"}),
-]
 
 
 @pytest.mark.parametrize(("case", "changed", "lines"), LOSES)

@@ -102,51 +102,39 @@ def test_every_picture_has_words(pages):
     assert lacking == []
 
 
+def opened(page, address: Path | str, size: tuple[int, int] = DESKTOP):
+    """Open a page in this size, and wait until its formulas are drawn."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(address if isinstance(address, str) else address.as_uri())
+    page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
+    return page
+
+
+WIDER = """what => [...document.querySelectorAll(what)].filter(one => one.scrollWidth > one.clientWidth).length"""
+"""How many of these are wider than their place."""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_every_page_opens_without_errors_and_never_scrolls_sideways(page, pages, site, size, scheme):
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+    """No formula fails, and on a desktop none is wider than its column."""
     page.emulate_media(color_scheme=scheme)
     wide = {}
     for path in pages:
-        page.goto(path.as_uri())
-        width = page.evaluate("document.documentElement.scrollWidth")
-        if width > size[0]:
-            wide[path.relative_to(site).as_posix()] = width
+        width = opened(page, path, size).evaluate("document.documentElement.scrollWidth")
+        formulas = size is DESKTOP and page.evaluate(WIDER, "mjx-container[display=true]")
+        assert page.locator("mjx-merror").count() == 0, path.name
+        if width > size[0] or formulas:
+            wide[path.relative_to(site).as_posix()] = width, formulas
     assert wide == {}
 
 
-def test_formulas_are_drawn(page, site):
-    page.goto((site / "notebooks/00_start_here.html").as_uri())
-    page.locator("mjx-container svg").first.wait_for(state="attached")
-    assert page.locator("mjx-container svg").count() >= 10 and page.locator("mjx-merror").count() == 0
-
-
-def test_no_formula_fails_or_is_wider_than_its_column(page, pages):
-    wide = {}
-    for path in pages:
-        if path.parent.name == "notebooks" and path.stem != "README":
-            page.goto(path.as_uri())
-            page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
-            assert page.locator("mjx-merror").count() == 0, path.name
-            wide[path.name] = page.evaluate("""[...document.querySelectorAll("mjx-container[display=true]")].filter(
-                formula => formula.scrollWidth > formula.clientWidth).length""")
-    assert len(wide) >= 20 and not any(wide.values()), wide
-
-
-def test_a_phone_shows_formulas_from_their_beginning(page, site):
-    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    page.goto((site / "notebooks/07_fedecho.html").as_uri())
-    page.evaluate("window.MathJax.startup.promise.then(() => null)")
+def test_a_phone_shows_formulas_from_their_beginning_and_scrolls_what_is_too_wide_for_a_sentence(page, site):
+    opened(page, site / "notebooks/07_fedecho.html", PHONE)
     left = page.evaluate("""[...document.querySelectorAll("mjx-container[display=true]")].map(
         formula => formula.querySelector("g").getBoundingClientRect().left)""")
     assert len(left) >= 4 and min(left) >= 0
-
-
-def test_a_phone_scrolls_a_formula_in_a_sentence_that_is_wider_than_its_place(page, site):
-    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    page.goto((site / "notebooks/14_theory.html").as_uri())
-    page.evaluate("window.MathJax.startup.promise.then(() => null)")
+    opened(page, site / "notebooks/14_theory.html", PHONE)
     page.locator("span.math[data-width=wide]").first.wait_for()
     styles = page.evaluate("""[...document.querySelectorAll(".bd-article span.math")].map(formula => [
         formula.firstElementChild.getBoundingClientRect().width > formula.clientWidth + 1,
@@ -154,20 +142,20 @@ def test_a_phone_scrolls_a_formula_in_a_sentence_that_is_wider_than_its_place(pa
     assert {tuple(style) for style in styles} == {(True, "auto", 0), (False, "visible", -1)}
 
 
-def test_on_a_phone_settings_stand_one_below_another(page, site):
-    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    page.goto((site / "settings.html").as_uri())
-    wide = page.evaluate("""[...document.querySelectorAll("table.settings")].filter(
-        table => table.scrollWidth > table.clientWidth).length""")
-    assert page.locator("table.settings").count() > 50 and wide == 0
+@pytest.mark.parametrize(
+    ("name", "size", "table", "fewest"),
+    [("settings", PHONE, "table.settings", 50), ("docs/results", DESKTOP, ".bd-article table", 5)],
+)
+def test_every_column_of_a_table_is_in_sight(page, site, name, size, table, fewest):
+    """On a phone settings stand one below another."""
+    opened(page, site / f"{name}.html", size)
+    assert page.locator(table).count() >= fewest and page.evaluate(WIDER, table) == 0
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("name", ["index.html", "docs/findings.html", "docs/results.html", "verdicts.html"])
 def test_words_in_tables_stay_whole(page, site, name, size):
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.goto((site / name).as_uri())
-    words = page.evaluate("""[...document.querySelectorAll(":is(th, td) > p")].flatMap(cell => {
+    words = opened(page, site / name, size).evaluate("""[...document.querySelectorAll(":is(th, td) > p")].flatMap(cell => {
         const node = cell.firstChild, range = document.createRange();
         if (node?.nodeType !== Node.TEXT_NODE) return [];
         return [...node.data.matchAll(/[\\w.+−]+/g)].map(({0: word, index}) => {
@@ -177,14 +165,6 @@ def test_words_in_tables_stay_whole(page, site, name, size):
         });
     })""")
     assert len(words) > 20 and [word for word, lines in words if lines > 1] == []
-
-
-def test_on_a_desktop_every_column_of_the_results_is_in_sight(page, site):
-    page.goto((site / "docs/results.html").as_uri())
-    hidden = (
-        "[...document.querySelectorAll('.bd-article table')].filter(table => table.scrollWidth > table.clientWidth)"
-    )
-    assert page.locator(".bd-article table").count() >= 5 and page.evaluate(f"{hidden}.length") == 0
 
 
 def test_the_drawing_of_a_method_stands_beside_what_a_lesson_begins_with(page, site):
@@ -209,17 +189,14 @@ def test_the_search_answers_a_question_first(page, served, asks, page_of):
     assert page.locator("#search-results li a").first.inner_text() == page_of
 
 
-def test_the_first_page_of_a_lesson_lies_over_its_still_picture_in_the_dark(page, site):
+def test_the_first_lesson_has_formulas_folded_answers_and_its_page_over_a_still_picture_in_the_dark(page, site):
     """The theme dims pictures, and what is dimmed lies on top."""
     page.emulate_media(color_scheme="dark")
-    page.goto((site / "notebooks/00_start_here.html").as_uri())
+    opened(page, site / "notebooks/00_start_here.html")
+    assert page.locator("mjx-container svg").count() >= 10
     box = page.locator("iframe.explorable").bounding_box()
     on_top = "([x, y]) => document.elementFromPoint(x, y).className"
     assert page.evaluate(on_top, [box["x"] + 60, box["y"] + 60]) == "explorable"
-
-
-def test_answers_are_folded_and_a_reader_opens_them(page, site):
-    page.goto((site / "notebooks/00_start_here.html").as_uri())
     solution = page.locator("details", has_text="answer = (121, 29)").first
     inner = solution.locator("pre").first
     assert not inner.is_visible()
@@ -228,17 +205,9 @@ def test_answers_are_folded_and_a_reader_opens_them(page, site):
 
 
 KINDS = (
-    "index.html",
-    "search.html",
-    "settings.html",
-    "verdicts.html",
-    "docs/explore.html",
-    "docs/findings.html",
-    "docs/glossary.html",
-    "notebooks/07_fedecho.html",
-    "reference/asyncfl_lite.html",
-    "reference/base.html",
-)
+    "index", "search", "settings", "verdicts", "docs/explore", "docs/findings", "docs/glossary", "notebooks/07_fedecho",
+    "reference/asyncfl_lite", "reference/base",
+)  # fmt: skip
 """One page of each kind; axe takes a second for each 1,500 nodes, most of it for contrast."""
 
 
@@ -247,10 +216,9 @@ SETTLED = """Promise.all(document.getAnimations().filter(one => one instanceof C
 """Waits until colours that change with the scheme have their final values."""
 
 
-def kept_out(page, address: str, **rules: dict) -> dict[str, list[str]]:
+def kept_out(page, path: Path, size: tuple[int, int], **rules: dict) -> dict[str, list[str]]:
     """What axe-core finds serious or critical on a page with all that folds open: rule -> the first nodes."""
-    page.goto(address)
-    page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
+    opened(page, path, size)
     page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     page.evaluate(SETTLED)
@@ -261,14 +229,13 @@ def kept_out(page, address: str, **rules: dict) -> dict[str, list[str]]:
 def test_nothing_keeps_a_reader_out_of_a_page_of_any_kind(page, pages, site, scheme):
     """``ASYNCFL_EVERY_PAGE=1`` has all pages tested, which takes four minutes a scheme."""
     page.emulate_media(color_scheme=scheme)
-    looked_at = pages if os.environ.get("ASYNCFL_EVERY_PAGE") else [site / name for name in KINDS]
-    found = {path.relative_to(site).as_posix(): kept_out(page, path.as_uri()) for path in looked_at}
+    looked_at = pages if os.environ.get("ASYNCFL_EVERY_PAGE") else [site / f"{name}.html" for name in KINDS]
+    found = {path.relative_to(site).as_posix(): kept_out(page, path, DESKTOP) for path in looked_at}
     assert len(found) >= 10 and {name: said for name, said in found.items() if said} == {}
 
 
 def test_nothing_but_contrast_keeps_a_reader_out_of_any_page_on_a_phone(page, pages, site):
     """Contrast takes four fifths of the time, and is the same on pages of one kind."""
-    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     aside = {"color-contrast": {"enabled": False}}
-    found = {path.relative_to(site).as_posix(): kept_out(page, path.as_uri(), **aside) for path in pages}
+    found = {path.relative_to(site).as_posix(): kept_out(page, path, PHONE, **aside) for path in pages}
     assert len(found) > 50 and {name: said for name, said in found.items() if said} == {}

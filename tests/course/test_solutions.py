@@ -8,19 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import matplotlib
-import matplotlib.pyplot as plt
 import nbformat
 import pytest
-from exercises import exercises_of
-from solutions import Lesson, Solution, lesson, needed
-
-from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.models import INITIALISERS, MODELS
-from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.scheduling import SELECTIONS
-from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.tasks.partitions import PARTITIONS
+from solutions import Lesson, Solution, exercises_of, lesson, needed
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS: dict[str, Lesson] = {path.stem: lesson(path) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))}
@@ -43,23 +33,6 @@ def runnable() -> list:
         for one in SOLUTIONS
         if one.language == "python" and (one.name.rpartition("-")[0], one.code) not in OF_EXERCISES
     ]
-
-
-@pytest.fixture
-def as_in_a_notebook(monkeypatch):
-    """The lessons' folder, figures that nobody sees, and no names registered for other tests."""
-    monkeypatch.chdir(NOTEBOOKS)
-    monkeypatch.setitem(sys.modules, "lesson", type(sys)("lesson"))
-    registries = (ALGORITHMS, DELAYS, INITIALISERS, MODELS, PARTITIONS, SELECTIONS, TASKS)
-    before = [{name: registry.get(name) for name in registry} for registry in registries]  # imports all of them
-    backend = matplotlib.get_backend()
-    plt.switch_backend("agg")
-    yield
-    plt.close("all")
-    plt.switch_backend(backend)
-    for registry, entries in zip(registries, before, strict=True):
-        loaded = {name: one for name, one in registry._entries.items() if one.__module__.startswith("asyncfl_")}
-        registry._entries = loaded | entries  # ours are imported once, when they are asked for
 
 
 def execute(solution: Solution, statements: list[str]) -> dict:
@@ -91,16 +64,3 @@ def test_every_lesson_has_solutions_and_every_block_is_found():
         assert text.count("<summary>Solution") == text.count("Solution</summary>") > 0, name
         assert text.count("```python") == sum(one.language == "python" for one in book.solutions), name
     assert SECONDS.keys() <= {one.name for one in SOLUTIONS} and min(SECONDS.values(), default=3) > 2
-
-
-# --- what a solution needs ------------------------------------------------------------------------
-
-
-def book(tmp_path, *cells: str) -> Lesson:
-    """A notebook whose cells that begin with # are markdown."""
-    new = nbformat.v4.new_notebook()
-    new.cells = [
-        nbformat.v4.new_markdown_cell(one) if one.startswith("#") else nbformat.v4.new_code_cell(one) for one in cells
-    ]
-    nbformat.write(new, tmp_path / "99_made_up.ipynb")
-    return lesson(tmp_path / "99_made_up.ipynb")

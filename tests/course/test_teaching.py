@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from exercises import exercises_of
 
 from asyncfl_course import lessons, teaching
 
@@ -97,8 +96,3 @@ def test_a_folder_is_for_collect_alone(given, capsys):
     with pytest.raises(SystemExit):
         teaching.main(given)
     assert "collect needs a folder" in capsys.readouterr().err
-
-
-def test_the_capstones_model_report_is_in_its_solution():
-    (path,) = (ROOT / "notebooks").glob("*_capstone.ipynb")
-    assert any("def report(outcome)" in stub.solution for stub in exercises_of(path))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from exercises import exercises_of
+from solutions import exercises_of
 
 from asyncfl_course import lessons, zoo
 from asyncfl_course.zoo import cards, training
@@ -46,57 +46,34 @@ def test_the_copy_is_no_subclass_and_leaves_the_registry_alone(letter):
     assert list(ALGORITHMS) == known
 
 
-def moved(server, before) -> float:
-    """By how much each of the six parameters moved, which is the same for all."""
-    steps = server.x - before
-    assert torch.allclose(steps, steps[0].expand(6))
-    return float(steps[0])
+def moves(*sent, **more):
+    """By how much each of the six parameters moves, which is the same for all, when deltas are sent or fill a buffer."""
+
+    def drive(server):
+        before = server.x.clone()
+        for how, delta, given in sent:
+            getattr(zoo, how)(server, delta, **given)
+        if more:
+            server.flush()
+        steps = server.x - before
+        assert torch.allclose(steps, steps[0].expand(6))
+        return float(steps[0])
+
+    return drive
 
 
-def two_buffers(server):
-    before = server.x.clone()
-    zoo.fill(server, 1.0)
-    zoo.fill(server, 0.0)
-    return moved(server, before)
+def fill(delta):
+    return "fill", delta, {}
+
+
+def send(delta, **given):
+    return "send", delta, given
 
 
 def old_version(server):
     first, copy = server.x, server.x.clone()
     zoo.fill(server, 1.0)
     return float((first - copy)[0])
-
-
-def short_round(server):
-    before = server.x
-    zoo.send(server, 1.0)
-    server.flush()
-    return moved(server, before)
-
-
-def fresh(server):
-    before = server.x
-    zoo.send(server, 1.0)
-    return moved(server, before)
-
-
-def stale(server):
-    before = server.x
-    for staleness, delta in ((0, 1.0), (0, 1.0), (2, 0.0)):
-        zoo.send(server, delta, staleness=staleness)
-    return moved(server, before)
-
-
-def burst(server, trained=0.9):
-    before = server.x
-    zoo.send(server, 0.0)
-    zoo.send(server, 1.0, client=1, trained_accuracy=trained)
-    return moved(server, before)
-
-
-def first_buffer(server):
-    before = server.x
-    zoo.fill(server, 1.0)
-    return moved(server, before)
 
 
 def remembered(server):
@@ -132,20 +109,22 @@ def velocity(server):
     return float(server.velocity[0])
 
 
+BURST = send(0.0), send(1.0, client=1, trained_accuracy=0.9)
 BY_HAND = {
-    "A": (two_buffers, 0.5, 0.5 + 0.5 * 2 / 4),  # the second mean is of all four
+    "A": (moves(fill(1.0), fill(0.0)), 0.5, 0.5 + 0.5 * 2 / 4),  # the second mean is of all four
     "B": (old_version, 0.0, 0.5),
-    "C": (short_round, 0.5, 0.5 / 3),
-    "D": (fresh, 0.6, 0.4),
-    "E": (stale, (1 + 2 + 0) / 3, (1 + 2 + 1.5) / 3),  # the third on 1.5, the mean of the first two
-    "F": (burst, 0.7 * 0.5, 0.7 * 0.1 / (0.5 + 0.1)),
-    "G": (first_buffer, 0.5, 0.0),
+    "C": (moves(send(1.0), flush=True), 0.5, 0.5 / 3),  # a short round
+    "D": (moves(send(1.0)), 0.6, 0.4),
+    # the third on 1.5, the mean of the first two
+    "E": (moves(send(1.0, staleness=0), send(1.0, staleness=0), send(0.0, staleness=2)), (1 + 2 + 0) / 3, (1 + 2 + 1.5) / 3),
+    "F": (moves(*BURST), 0.7 * 0.5, 0.7 * 0.1 / (0.5 + 0.1)),
+    "G": (moves(fill(1.0)), 0.5, 0.0),
     "H": (remembered, 6, 2),
     "I": (denominator, 0.01, 0.01 * 0.99),
     "J": (noted, 3 - 2, 3),
     "K": (drawn_elsewhere, False, True),
     "L": (velocity, 1.0, 0.9 + 1.0),
-}
+}  # fmt: skip
 
 
 @each

@@ -60,7 +60,8 @@ def test_they_hear_of_every_version_and_every_row_and_change_nothing(plain):
 
 
 def test_a_run_that_is_stopped_says_so_and_is_as_it_was_until_then(plain, tmp_path):
-    result = run(CONFIG, **Noted(stop_at=5).both)
+    result = run(CONFIG.replace(checkpoint_every=1), checkpoint=tmp_path / "run.pt", **Noted(stop_at=5).both)
+    assert not list(tmp_path.iterdir())
     assert result.stopped == "seen enough" and "stopped: seen enough" in repr(result)
     assert result.summary["versions"] == 5 and result.curve["version"].tolist() == [0, 3, 5]
     assert result.updates.equals(plain.updates[:10])
@@ -69,11 +70,6 @@ def test_a_run_that_is_stopped_says_so_and_is_as_it_was_until_then(plain, tmp_pa
     assert standing(tmp_path, CONFIG) == "changed"  # nobody takes it for the whole run
     plain.save(tmp_path)
     assert standing(tmp_path, CONFIG) == "complete"
-
-
-def test_a_stopped_run_leaves_no_checkpoint(tmp_path):
-    run(Config(**SMALL, checkpoint_every=1), checkpoint=tmp_path / "run.pt", **Noted(stop_at=4).both)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_in_company_each_is_stopped_alone(plain):
@@ -121,9 +117,6 @@ def test_the_tensorboard_example_writes_what_the_run_says(monkeypatch, tmp_path)
     assert any(name == "staleness" for name, *_ in written) and writer.mock_calls[-1] == mock.call.close()
 
 
-# --- plots of several results --------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def several(plain):
     return [plain, *run_many([CONFIG.with_seed(1), Config(**{**SMALL, "algorithm": "fedasync", "buffer_size": 1})])]
@@ -153,9 +146,6 @@ def test_results_are_drawn_as_they_come(several):
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_one_line(several, curves, words):
     assert words in line(lambda: plot_curves(curves(several)), ConfigError)
-
-
-# A callback that fails costs its run nothing --------------------------------------------------------------------------
 
 
 class Fails:
@@ -219,7 +209,3 @@ def test_what_cannot_be_called_so_is_found_before_the_run(monkeypatch):
         for call in (lambda **given: run(CONFIG, **given), lambda **given: run_many([CONFIG], **given)):
             told = line(lambda call=call, given={name: callback}: call(**given), ConfigError)
             assert told.startswith(f"{name}: must be a function of {takes[name]}, ")
-
-
-def test_what_a_callback_does_to_its_row_stays_its_own(plain):
-    assert run(CONFIG, on_evaluate=lambda run, row: row.clear()).curve.equals(plain.curve)

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from own import two_sides
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
@@ -22,26 +21,13 @@ from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import HEAD
-from conftest import EVERYTHING, contents, same
+from conftest import EVERYTHING, contents, die_after, same
 
 SMALL = {"clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
 
 
 class Interrupted(Exception):
     pass
-
-
-def interrupt_after(config, path, arrivals):
-    """Run until so many arrivals, then die."""
-    started = Run(config, checkpoint=path)
-
-    def die(simulation, arrival):
-        if len(simulation.arrivals) >= arrivals:
-            raise Interrupted
-
-    started.simulation.observers.append(die)
-    with pytest.raises(Interrupted):
-        started.finish()
 
 
 def configs(algorithm):
@@ -118,33 +104,23 @@ def test_a_restored_run_holds_what_the_saved_one_held(changes):
     assert len(one.simulation.arrivals) >= 8
 
 
-def damaged(path, how):
-    """Put something else, or something less, in a checkpoint's place."""
-    content = path.read_bytes()
-    if how == "one bit":
-        content = content[:5000] + bytes([content[5000] ^ 1]) + content[5001:]
-    if how == "one bit of the head":
-        content = content.replace(b'"format"', b'"forma\x00"', 1)
-    kinds = {
-        "empty": b"",
-        "three bytes": content[:3],
-        "cut in the head": content[:60],
-        "a list as a head": HEAD + b"[1]\n",
-        "cut": content[:4000],
-        "zeros": content[:4000] + bytes(5000),
-    }
-    path.write_bytes(kinds.get(how, content))
-
-
-DAMAGE = ["empty", "three bytes", "cut in the head", "a list as a head", "one bit of the head"]
-DAMAGE += ["cut", "zeros", "one bit"]
+DAMAGE = {
+    "empty": lambda content: b"",
+    "three bytes": lambda content: content[:3],
+    "cut in the head": lambda content: content[:60],
+    "a list as a head": lambda content: HEAD + b"[1]\n",
+    "one bit of the head": lambda content: content.replace(b'"format"', b'"forma\x00"', 1),
+    "cut": lambda content: content[:4000],
+    "zeros": lambda content: content[:4000] + bytes(5000),
+    "one bit": lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:],
+}
 
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path, monkeypatch):
     path, config = tmp_path / "run.pt", BUFF
-    interrupt_after(config, path, 10)
-    damaged(path, how)
+    die_after(10, config, path)
+    path.write_bytes(DAMAGE[how](path.read_bytes()))
     versions = []
     monkeypatch.setattr(
         Run, "train", lambda run, jobs, train=Run.train: versions.append(run.algorithm.version) or train(run, jobs)
@@ -211,7 +187,7 @@ def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkey
             before.setattr(type(config.make_algorithm()), "revision", 0)
         elif other == "data":
             before.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"faults": "1234"})
-        interrupt_after(config.with_seed(99) if other == "configuration" else config, path, 10)
+        die_after(10, config.with_seed(99) if other == "configuration" else config, path)
     if other == "data":
         monkeypatch.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"faults": "5678"})
     held = contents(tmp_path)
@@ -219,17 +195,6 @@ def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkey
     with pytest.raises(ResultError, match=f"run.pt: is the checkpoint of {WHOSE[other]}; name another file"):
         run(config, checkpoint=path)
     assert contents(tmp_path) == held and len(held) == 2
-
-
-def test_a_run_on_own_data_goes_on_with_these_alone(tmp_path, monkeypatch):
-    path, config = tmp_path / "run.pt", Config(**{**configs("fedbuff"), "partition": "iid", "model": "mlp"})
-    monkeypatch.setattr(Run, "remove_checkpoints", lambda _: None)
-    whole = run(config, task=two_sides(), checkpoint=path)
-    assert Run(config, two_sides(), path).resume()
-    for other in (two_sides(0.001), None):
-        with pytest.raises(ResultError, match="run.pt: is the checkpoint of a run on other data "):
-            Run(config, other, path)
-    same(run(config, task=two_sides(), checkpoint=path), whole)
 
 
 def test_what_comes_to_lie_there_on_the_way_stays(tmp_path):
@@ -246,7 +211,7 @@ def test_a_link_stays_a_link(tmp_path):
     path, config = tmp_path / "run.pt", BUFF
     (tmp_path / "elsewhere").mkdir()
     path.symlink_to(tmp_path / "elsewhere/real.pt")
-    interrupt_after(config, path, 10)
+    die_after(10, config, path)
     assert path.is_symlink() and (tmp_path / "elsewhere/real.pt").is_file()
     run(config, checkpoint=path)
     assert path.is_symlink() and not list((tmp_path / "elsewhere").iterdir())
@@ -265,7 +230,7 @@ def test_a_file_that_is_being_written_is_nobodys_link(tmp_path, monkeypatch):
 
 def test_killed_between_two_names_the_one_before_is_used(tmp_path):
     path, config = tmp_path / "run.pt", BUFF
-    interrupt_after(config, path, 10)
+    die_after(10, config, path)
     path.unlink()
     (tmp_path / ".run.pt.0123456789abcdef.part").write_bytes(b"half of it")
     (tmp_path / ".run.pt.notes.part").write_bytes(b"somebody else's")
@@ -283,7 +248,7 @@ def test_loading_executes_nothing(tmp_path):
 
     buffer = io.BytesIO()
     torch.save({"format": Bomb()}, buffer)
-    interrupt_after(config, path, 4)
+    die_after(4, config, path)
     content = path.read_bytes().partition(b"\n")[0] + b"\n" + buffer.getvalue()
     path.write_bytes(content + hashlib.sha256(content).digest())
     with pytest.warns(UserWarning, match="run.pt: checkpoint not used .*the run starts over") as told:

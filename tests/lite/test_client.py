@@ -16,13 +16,13 @@ from asyncfl_lite import Config, run, schedule
 from asyncfl_lite.clients.cohorts import ClientData, Cohort, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models import CNN, MLP, fast
-from asyncfl_lite.models.compute import Answers, fulfilled_now
 from asyncfl_lite.models.stacked import Alone, chain_of, stacked_forward
 from asyncfl_lite.models.steps import SGD, Rows, descending, with_backward
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import ON_REQUEST, Job, Midway
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts
+from conftest import vector
 
 OPTIMISERS = {
     "sgd": lambda p, lr, wd, **more: torch.optim.SGD(p, lr=lr, weight_decay=wd, **more),
@@ -78,22 +78,6 @@ def job(client: int, x: torch.Tensor, number: int = 0, buffers=None) -> Job:
     return Job(0.0, client, client, number, 0, 0.0, x, buffers)
 
 
-@pytest.mark.parametrize("cohort", [True, False])
-@pytest.mark.parametrize(
-    ("proximal", "steps", "expected"),
-    [(0.0, 3, -0.4065), (0.1, 1, -0.15), (0.1, 2, -0.15 - 0.1 * (1.85 - 0.5 - 0.1 * 0.15))],
-)
-def test_closed_form_on_a_quadratic(cohort, proximal, steps, expected):
-    """By hand: K = 3, rate 0.1, x = 2, c = 0.5 give -0.4065; and FedProx's term."""
-    model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
-    training = LocalTraining(lr=0.1, batch_size=1, steps=steps, proximal=proximal)
-    trainer = Trainer(model, quadratic([0.5, 0.5]), training, seed=0, cohort=cohort)
-    x = torch.tensor([2.0], dtype=torch.float64)
-    for outcome in trainer([job(0, x), job(1, x)]):
-        assert outcome.delta.item() == pytest.approx(expected, rel=1e-12)
-    assert x.item() == 2.0
-
-
 def trainers(training: LocalTraining, spec, sizes: list[int], dtype=torch.float64):
     generator = torch.Generator().manual_seed(0)
     total = sum(sizes)
@@ -107,20 +91,29 @@ def trainers(training: LocalTraining, spec, sizes: list[int], dtype=torch.float6
     return model, [Trainer(model, data, training, seed=5, cohort=cohort) for cohort in (True, False)]
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def assert_alike(cohort, single, jobs):
+    """A job gives the same as one of a cohort and by itself."""
+    for pair in zip(cohort(jobs), single(jobs), strict=True):
+        left, right = ({field.name: getattr(one, field.name) for field in dataclasses.fields(one)} for one in pair)
+        assert [name for name in left if left[name] is None] == [name for name in right if right[name] is None]
+        left, right = ({name: value for name, value in one.items() if value is not None} for one in (left, right))
+        torch.testing.assert_close(left, right, rtol=1e-6, atol=1e-9, equal_nan=True, check_dtype=False)
+
+
+SIZES = [3, 40, 17, 8, 1, 25]
+"""Unequal on purpose: padding, other numbers of steps."""
+
+
+@pytest.mark.parametrize(
+    "optimiser", [*({"optimiser": name} for name in OPTIMISERS), {"momentum": 0.9, "nesterov": True}], ids=str
+)
 @pytest.mark.parametrize("length", [{"epochs": 2}, {"steps": 5}])
 @pytest.mark.parametrize("spec", [MLP(), CNN(), CNN(norm="group")], ids=str)
 def test_cohort_equals_one_by_one(optimiser, length, spec):
-    training = LocalTraining(optimiser=optimiser, lr=0.02, batch_size=8, weight_decay=1e-3, proximal=0.1, **length)
-    sizes = [3, 40, 17, 8, 1, 25]  # unequal on purpose: padding, other numbers of steps
-    model, (cohort, single) = trainers(training, spec, sizes)
+    training = LocalTraining(lr=0.02, batch_size=8, weight_decay=1e-3, proximal=0.1, **optimiser, **length)
+    model, trained = trainers(training, spec, SIZES)
     x, _ = model.flatten()
-    jobs = [job(client, x + 0.01 * client, number=client) for client in (4, 1, 5, 0, 2, 3)]
-    for left, right in zip(cohort(jobs), single(jobs), strict=True):
-        torch.testing.assert_close(left.delta, right.delta, rtol=1e-7, atol=1e-10)
-        assert left.num_samples == right.num_samples
-        assert left.train_loss == pytest.approx(right.train_loss, rel=1e-9)
-        assert left.train_accuracy == pytest.approx(right.train_accuracy)
+    assert_alike(*trained, [job(client, x + 0.01 * client, number=client) for client in (4, 1, 5, 0, 2, 3)])
 
 
 def test_no_two_jobs_share_a_stream():
@@ -132,11 +125,11 @@ def test_no_two_jobs_share_a_stream():
     def drawn(seed, client, number):
         work = Trainer(model, data, cohort.training, seed, cohort=True, draws=True).plan(job(client, x, number))
         order = tuple((work.indices - 30 * client).flatten())  # among its own samples
-        return [order, *(one.initial_seed() for one in (work.generator, *work.draws))]
+        return [order, work.generator.initial_seed(), work.draws]
 
     which = [(seed, client, number) for seed in (0, 1) for client in (0, 1) for number in (0, 1)]
     everything = [stream for one in which for stream in drawn(*one)]
-    assert len(set(everything)) == 4 * len(which) and drawn(*which[-1]) == everything[-4:]
+    assert len(set(everything)) == 3 * len(which) and drawn(*which[-1]) == everything[-3:]
 
 
 def test_against_a_plain_loop():
@@ -167,24 +160,16 @@ def test_against_a_plain_loop():
         assert told == pytest.approx(single.data.hits(outputs, single.data.targets[21:]).mean().item(), rel=1e-9)
 
 
-def test_long_lists_are_cut_into_cohorts(monkeypatch):
-    model, (cohort, single) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), MLP(), [10] * 7)
-    monkeypatch.setattr("asyncfl_lite.clients.trainer.LARGEST_COHORT", 3)
-    x, _ = model.flatten()
-    jobs = [job(client, x) for client in range(7)]
-    for left, right in zip(cohort(jobs), single(jobs), strict=True):
-        torch.testing.assert_close(left.delta, right.delta, rtol=1e-8, atol=1e-11)
-
-
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 @pytest.mark.parametrize("once", [True, False])
-def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once):
-    """Corrections, a newer model half-way, rates that differ between jobs, extra reports."""
+def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once, monkeypatch):
+    """Corrections, a newer model half-way, rates that differ between jobs, extra reports; also in several cohorts."""
+    monkeypatch.setattr("asyncfl_lite.clients.trainer.LARGEST_COHORT", 4 if once else 100)
     training = LocalTraining(
         optimiser=optimiser, lr=0.02, batch_size=8, epochs=2, lr_decay=0.9, weight_decay=1e-3, correction_once=once,
         midway=0.5, reports=frozenset(ON_REQUEST),
     )  # fmt: skip
-    model, trained = trainers(training, MLP(), [3, 40, 17, 8, 1, 25])
+    model, trained = trainers(training, MLP(), SIZES)
     for trainer in trained:
         trainer.data = dataclasses.replace(trainer.data, num_classes=10)
     x, _ = model.flatten()
@@ -196,76 +181,59 @@ def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once)
         one.correction = 0.05 * torch.randn(len(x), dtype=x.dtype, generator=generator)
         one.midway = None if client == 2 else Midway(x + 0.1 * version, 0.3)
         jobs.append(one)
-    for left, right in zip(trained[0](jobs), trained[1](jobs), strict=True):
-        torch.testing.assert_close(left.delta, right.delta, rtol=1e-7, atol=1e-10)
-        torch.testing.assert_close(left.features, right.features, rtol=1e-6, atol=1e-9)
-        assert left.num_steps == right.num_steps == 2 * -(-left.num_samples // 8)
-        assert left.mean_square_loss == pytest.approx(right.mean_square_loss, rel=1e-9)
-        assert left.trained_accuracy == right.trained_accuracy
-        assert left.received_accuracy == right.received_accuracy
-        if optimiser == "sgd":
-            assert left.mean_gradient is right.mean_gradient is None
-        else:
-            torch.testing.assert_close(left.mean_gradient, right.mean_gradient, rtol=1e-7, atol=1e-10)
-        assert left.label_counts.tolist() == right.label_counts.tolist()
-        assert left.label_counts.sum() == left.num_samples
+    assert_alike(*trained, jobs)
+    for outcome in trained[0](jobs):
+        assert outcome.num_steps == 2 * -(-outcome.num_samples // 8)
+        assert outcome.label_counts.sum() == outcome.num_samples
+        assert (outcome.mean_gradient is None) == (optimiser == "sgd") and outcome.features is not None
+
+
+PUSH, MERGED = {"correction": vector(3)}, {"midway": Midway(vector(10), 0.25)}
+ENDS = [  # what clients train with, what their jobs bear, and where they end, by their rates
+    ({"steps": 3}, {}, lambda lr: 0.5 + 1.5 * (1 - lr) ** 3),
+    ({"steps": 1, "proximal": 0.1}, {}, lambda lr: 2 - 1.5 * lr),
+    ({"steps": 2, "proximal": 0.1}, {}, lambda lr: 2 - 1.5 * lr - lr * (1.5 * (1 - lr) - 0.1 * 1.5 * lr)),
+    ({"steps": 2}, PUSH, lambda lr: 2 - 4.5 * lr - lr * (4.5 - 4.5 * lr)),
+    ({"steps": 2, "correction_once": True}, PUSH, lambda lr: 0.5 + 1.5 * (1 - lr) ** 2 - 3 * lr),
+    ({"steps": 2}, MERGED, lambda lr: 0.5 + (1 - lr) * (0.75 * (0.5 + 1.5 * (1 - lr)) + 0.25 * 10 - 0.5)),
+]
+
+
+def on_a_quadratic(cohort, born=None, *, x=2.0, **settings):
+    """What two clients report whose loss is ½ (x - .5)²; the first starts from version 1, the other from 0."""
+    model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
+    trainer = Trainer(model, quadratic([0.5, 0.5]), LocalTraining(lr=0.1, batch_size=1, **settings), 0, cohort=cohort)
+    start, jobs = vector(x), []
+    for client in (0, 1):
+        jobs.append(job(client, start))
+        jobs[-1].start_version = 1 - client
+        for name, value in (born or {}).items():
+            setattr(jobs[-1], name, value)
+    outcomes = trainer(jobs)
+    assert start.item() == x
+    return outcomes
 
 
 @pytest.mark.parametrize("cohort", [True, False])
-def test_what_methods_ask_for_on_a_quadratic(cohort):
-    """F = ½ (x - .5)² from x = 2, rate .1 · .5 at version 1: by hand."""
-    model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
-    x, push = torch.tensor([2.0], dtype=torch.float64), torch.tensor([3.0], dtype=torch.float64)
-
-    def end(correction=None, midway=None, **settings):
-        training = LocalTraining(lr=0.1, lr_decay=0.5, batch_size=1, steps=2, **settings)
-        trainer = Trainer(model, quadratic([0.5, 0.5]), training, seed=0, cohort=cohort)
-        jobs = [job(0, x), job(1, x)]
-        jobs[0].start_version = 1
-        for one in jobs:
-            one.correction, one.midway = correction, midway
-        return [2 + outcome.delta.item() for outcome in trainer(jobs)]
-
-    assert end() == pytest.approx([0.5 + 1.5 * 0.95**2, 0.5 + 1.5 * 0.9**2], rel=1e-12)
-    by_step = [2 - 0.05 * 4.5, 2 - 0.1 * 4.5]
-    by_step = [v - rate * (v - 0.5 + 3) for v, rate in zip(by_step, (0.05, 0.1), strict=True)]
-    assert end(push) == pytest.approx(by_step, rel=1e-12)
-    once = [0.5 + 1.5 * 0.95**2 - 0.05 * 3, 0.5 + 1.5 * 0.9**2 - 0.1 * 3]
-    assert end(push, correction_once=True) == pytest.approx(once, rel=1e-12)
-    halves = [0.5 + 1.5 * (1 - rate) for rate in (0.05, 0.1)]
-    merged = [v + 0.25 * (10 - v) for v in halves]
-    expected = [v - rate * (v - 0.5) for v, rate in zip(merged, (0.05, 0.1), strict=True)]
-    assert end(midway=Midway(torch.tensor([10.0], dtype=torch.float64), 0.25)) == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize(("settings", "born", "end"), ENDS)
+def test_clients_end_where_they_do_by_hand(cohort, settings, born, end):
+    ends = [2 + outcome.delta.item() for outcome in on_a_quadratic(cohort, born, lr_decay=0.5, **settings)]
+    assert ends == pytest.approx([end(0.05), end(0.1)], rel=1e-12)
 
 
 @pytest.mark.parametrize("cohort", [True, False])
-def test_the_mean_gradient_of_adam_by_hand(cohort):
-    """F = ½ (x - .5)² from x = 2: Adam's first step is its rate, .1, so gradients are 1.5 and 1.4, and 3 more each."""
-    model, x = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64)), torch.tensor([2.0], dtype=torch.float64)
-
-    def mean_gradient(correction=None, **settings):
-        asked = frozenset({"mean_gradient"})
-        training = LocalTraining(optimiser="adam", lr=0.1, batch_size=1, steps=2, reports=asked, **settings)
-        jobs = [job(0, x), job(1, x)]
-        for one in jobs:
-            one.correction = correction
-        outcomes = Trainer(model, quadratic([0.5, 0.5]), training, seed=0, cohort=cohort)(jobs)
-        return [outcome.mean_gradient.item() for outcome in outcomes]
-
-    push = torch.tensor([3.0], dtype=torch.float64)
-    assert mean_gradient() == pytest.approx([1.45, 1.45], rel=1e-7)
-    assert mean_gradient(push) == pytest.approx([4.45, 4.45], rel=1e-7)
-    assert mean_gradient(push, correction_once=True) == pytest.approx([2.95, 2.95], rel=1e-7)
-    assert mean_gradient(weight_decay=0.5) == pytest.approx([1.45, 1.45], rel=1e-7)  # it is no part of the loss
-
-
-def test_squared_losses_are_of_the_last_epoch():
-    """One sample, two epochs: losses ½ 1.5² and, after a step of .1, ½ 1.35²."""
-    model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
-    trainer = Trainer(model, quadratic([0.5]), LocalTraining(lr=0.1, batch_size=1, epochs=2), seed=0, cohort=True)
-    (outcome,) = trainer([job(0, torch.tensor([2.0], dtype=torch.float64))])
-    assert outcome.train_loss == pytest.approx(0.5 * 1.35**2)
-    assert outcome.mean_square_loss == pytest.approx((0.5 * 1.35**2) ** 2)
+def test_reports_on_a_quadratic(cohort):
+    """Adam's first step is its rate, .1, so gradients are 1.5 and 1.4; squared losses are of the last epoch."""
+    for chosen, born, mean in (
+        ({}, {}, 1.45), ({}, PUSH, 4.45), ({"correction_once": True}, PUSH, 2.95),
+        ({"weight_decay": 0.5}, {}, 1.45),  # it is no part of the loss
+    ):  # fmt: skip
+        asked = {"optimiser": "adam", "steps": 2, "reports": frozenset({"mean_gradient"})}
+        for outcome in on_a_quadratic(cohort, born, **asked, **chosen):
+            assert outcome.mean_gradient.item() == pytest.approx(mean, rel=1e-7)
+    for outcome in on_a_quadratic(cohort, epochs=2):
+        assert outcome.train_loss == pytest.approx(0.5 * 1.35**2)
+        assert outcome.mean_square_loss == pytest.approx((0.5 * 1.35**2) ** 2)
 
 
 def test_a_jobs_augmentation_is_its_own():
@@ -322,10 +290,6 @@ def test_side_by_side_equals_vmap(name):
         outputs = forward(point, inputs)
         found.append((outputs, *torch.autograd.grad((outputs * weights).sum(), point)))
     torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
-    alone = [model.outputs(row, some) for row, some in zip(x, inputs, strict=True)]
-    torch.testing.assert_close(
-        torch.stack(fulfilled_now(Answers(model, x, inputs, [None] * 3, one_for_all=False))), torch.stack(alone)
-    )
 
 
 @pytest.mark.parametrize("size", [12, 1])
@@ -403,21 +367,14 @@ def test_rates_are_those_of_torch_s_schedules(schedule):
     assert LocalTraining(lr=0.4, lr_decay=0.5, schedule=schedule, period=3).lr_at(2) == pytest.approx(0.1)
 
 
-def test_a_run_with_them_is_the_same_one_by_one():
-    config = Config(**RUN, client_momentum=0.9, client_nesterov=True, client_lr_schedule="cosine", client_lr_period=4)
-    alone, plain = run(config), run(Config(**RUN))
-    assert not torch.equal(plain.x, alone.x)
-    torch.testing.assert_close(run(config.replace(vectorize="off")).x, alone.x, rtol=1e-4, atol=1e-5)
-    assert "client_momentum" not in Config(**RUN).model_dump(exclude_defaults=True)  # no hash has changed
-
-
 def test_fedac_is_told_the_gradients_where_the_delta_no_longer_says_them():
     options = {**RUN, "algorithm": "fedac", "server_lr": 0.01}
     ways = [{}, {"client_lr_schedule": "step", "client_lr_period": 1}, {"client_momentum": 0.5}]
+    ways += [{"client_optimizer": "adam", "client_lr": 0.002}, {"client_optimizer": "adamw", "client_lr": 0.002}]
     for way in ways:
         config = Config(**options, **way)
         assert config.make_training(config.make_algorithm()).means_gradients == bool(way)
-    assert len({run(Config(**options, **way)).summary["weights_sha256"] for way in ways}) == 3
+    assert len({run(Config(**options, **way)).summary["weights_sha256"] for way in ways}) == len(ways)
 
 
 def test_shards_hold_few_classes_and_clients_few_shards():

@@ -21,12 +21,6 @@ def test_the_papers_defaults_are_filled_in():
     assert config.settings.distill_unit == "epochs" and config.settings.distill_q == 5
 
 
-def test_method_and_redispatch_decide_the_buffer():
-    assert Config(algorithm="fedavg", concurrency=20).buffer_size == 20
-    assert Config(algorithm="fedasync").buffer_size == 1
-    assert Config(algorithm="fedasync").scheduling == "after_agg"
-
-
 def test_giving_steps_or_a_horizon_replaces_the_default():
     config = Config(local_steps=25, horizon=10)
     assert (config.local_epochs, config.rounds) == (None, None)
@@ -42,15 +36,20 @@ def test_json_there_and_back(algorithm):
 
 
 def test_hash_tells_what_is_computed_apart_and_nothing_else():
-    base = Config(algorithm="fedecho")
-    assert base.hash == Config(algorithm="fedecho", delay="fedecho_large", alpha=0.1).hash
-    assert base.hash == Config(algorithm="fedecho", checkpoint_every=7).hash
+    """All of these were measured; a hash without them would call another run's result this run's."""
+
+    def hashes(*changes, **named) -> set[str]:
+        return {Config(algorithm="fedecho", **{**named, **change}).hash for change in changes}
+
     others = [
-        Config(algorithm="fedecho", **change)
-        for change in ({"seed": 1}, {"alpha": 0.2}, {"settings": {"clip": 1.0}}, {"delay_settings": {"gamma": 2.0}},
-                       {"model_settings": {"hidden": [32]}}, {"rounds": 7})
+        {"seed": 1}, {"alpha": 0.2}, {"settings": {"clip": 1.0}}, {"delay_settings": {"gamma": 2.0}}, {"rounds": 7},
+        {"model_settings": {"hidden": [32]}}, {"threads": 2}, {"threads": 3}, {"vectorize": "off"},
     ]  # fmt: skip
-    assert len({base.hash, *(other.hash for other in others)}) == 1 + len(others)
+    assert len(hashes({}, *others)) == 1 + len(others)
+    named = {name: Config.model_fields[name].default for name in ("threads", "vectorize", "eval_every", "seed")}
+    same = [{"delay": "fedecho_large", "alpha": 0.1}, {"checkpoint_every": 7}, {"checkpoint_seconds": 5.0}]
+    same += [{"device": device} for device in ("auto", "cuda", "meta")]
+    assert hashes({}) == hashes(*same, **named) and Config(rounds=3).hash == "93b1ae4b8427"
 
 
 def test_groups_are_typed():
@@ -102,16 +101,6 @@ def test_texts_are_cut_with_the_checkpoints_tokeniser_unless_another_is_named():
     assert Config(task="digits", **model).task_settings.model_dump() == Config(task="digits").task_settings.model_dump()
 
 
-def test_what_changes_bits_is_in_the_hash_and_defaults_are_not():
-    """All of these were measured; a hash without them would call another run's result this run's."""
-    named = {name: Config.model_fields[name].default for name in ("threads", "vectorize", "eval_every", "seed")}
-    assert Config(rounds=3).hash == Config(rounds=3, **named, device="meta", checkpoint_every=2).hash == "93b1ae4b8427"
-    changed = [{"threads": 2}, {"threads": 3}, {"vectorize": "off"}]
-    assert len({Config(rounds=3, **settings).hash for settings in [{}, *changed]}) == 4
-    kept = [{"checkpoint_every": 2}, {"checkpoint_seconds": 5.0}, {"device": "auto"}, {"device": "cuda"}]
-    assert {Config(rounds=3, **settings).hash for settings in kept} == {Config(rounds=3).hash}
-
-
 @pytest.mark.parametrize(
     ("given", "sizes"),
     [
@@ -122,6 +111,7 @@ def test_what_changes_bits_is_in_the_hash_and_defaults_are_not():
         ({"clients": 3, "buffer_size": 5}, (3, 3, 5)),
         ({"clients": 10, "scheduling": "rounds"}, (10, 10, 10)),
         ({"clients": 4, "algorithm": "fedasync"}, (4, 4, 1)),
+        ({"algorithm": "fedavg", "concurrency": 20}, (50, 20, 20)),
         ({"clients": 4, "task": "mrpc"}, (4, 4, 3)),
         ({"clients": 2, "algorithm": "kuiper"}, (2, 2, 2)),
     ],

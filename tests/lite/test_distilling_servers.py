@@ -54,14 +54,9 @@ def started(name: str, requests: list | None = None, model: VectorModel = MODEL,
             requests.append(request)
         return fulfilled_now(request)
 
+    more = {"inputs": InputSpec((2,), 3, -1.0, 1.0), "compute": compute}
     context = ServerContext(
-        model,
-        4,
-        np.random.default_rng(0),
-        lambda set_name, count: POINTS,
-        (POINTS, LABELS),
-        inputs=InputSpec((2,), 3, -1.0, 1.0),
-        compute=compute,
+        model, 4, np.random.default_rng(0), lambda set_name, count: POINTS, (POINTS, LABELS), **more
     )
     method = make_algorithm(name, **settings)
     buffers = SERVERS if model.num_buffers else None
@@ -157,9 +152,8 @@ def test_teachers_and_student_of_several_servers_answer_side_by_side_as_by_thems
         method = started("fedrevive", requests, chain, server_lr=0.1, num_teachers=2, adversarial_from=1, **settings)
         for number in (1, 2):
             delta = numbers(10 * server + number, chain.num_parameters)
-            method.receive(
-                Update(client=number, delta=delta, start_version=0, start=method.x, features=numbers(3, 8).view(2, 4))
-            )
+            known = {"start": method.x, "features": numbers(3, 8).view(2, 4)}
+            method.receive(Update(client=number, delta=delta, start_version=0, **known))
     made = [one for one in requests if isinstance(one, Synthesis) and len(one.xs) == 3]
     inputs = numbers(5, 2 * 8 * 2).view(2, 8, 2)
     alone = torch.stack([one._loss(own) for one, own in zip(made, inputs, strict=True)])

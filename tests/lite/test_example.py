@@ -61,8 +61,6 @@ def test_accuracy_rises_when_the_slowest_clients_arrive(printed):
     assert printed.endswith("needs 9.5 minutes for each version.\n")
 
 
-# --- bridges to other libraries, each run where its library is installed --------------------------
-
 BRIDGES = {
     ("uplinks", ""): ("asyncfl_lite", "", "256 hidden units: .* versions in half a minute"),
     ("flower_datasets", ""): ("flwr_datasets", "", r"Result\(fedbuff on digits of two classes, .*at version 30"),
@@ -94,8 +92,3 @@ def test_a_strategy_of_flower_is_a_server(monkeypatch):
     config = Config(task="digits", algorithm="flower", rounds=4)
     ours = run(config.replace(algorithm="fedbuff", settings={"buffer_weight": "samples"}, client_lr=config.client_lr))
     torch.testing.assert_close(run(config).x, ours.x, rtol=0, atol=1e-6)
-
-
-def test_a_classifier_of_hugging_face_takes_few_lines():
-    lines = EXAMPLE.with_name("hf_classifier.py").read_text().splitlines()
-    assert len(lines) <= 25 and "save_pretrained" in lines[-1]

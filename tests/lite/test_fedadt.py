@@ -53,22 +53,6 @@ def distilling(**settings):
     return method
 
 
-def test_one_step_of_distillation_is_the_gradient_of_its_loss():
-    method = distilling(kd_lr=0.1, kd_batch_size=3)
-    model, (inputs, labels) = method.context.model, method.context.labelled
-    sent = update([0.5, -0.5, 0.3, 0, 0.1, 0.2], 0, start=torch.zeros(6, dtype=torch.float64))
-    student = sent.delta.clone().requires_grad_()
-    loss = labelled_distillation_loss(
-        model(student, inputs), model.outputs(method.x, inputs), labels, method.kl_weight(4), temperature=3.0
-    )
-    loss.backward()
-    before = method.x
-    method.receive(sent)
-    weight = 5**-0.5
-    expected = (1 - weight) * before + weight * (sent.delta - 0.1 * student.grad)
-    torch.testing.assert_close(method.x, expected, rtol=1e-9, atol=1e-12)
-
-
 def test_the_teacher_is_not_touched_and_fresh_models_are_not_distilled():
     method = distilling(kd_lr=0.5)
     teacher = method.x.clone()

@@ -45,15 +45,13 @@ def tiny(marker: tuple[int, ...] = (1,)) -> LanguageTokens:
     def encode(text: str) -> list[int]:
         return [3 + letters.index(letter) for letter in text]
 
-    return LanguageTokens(
-        encode=encode,
-        decode=lambda row: "".join(letters[token - 3] for token in row),
-        prompt=lambda question: [*encode(question), *marker],
-        size=TOKENS,
-        marker=marker,
-        end=2,
-        padding=0,
-    )
+    def decode(row) -> str:
+        return "".join(letters[token - 3] for token in row)
+
+    def prompt(question: str) -> list[int]:
+        return [*encode(question), *marker]
+
+    return LanguageTokens(encode=encode, decode=decode, prompt=prompt, size=TOKENS, marker=marker, end=2, padding=0)
 
 
 def task_of(problems, length=8, marker=(1,), **more) -> GenerationTask:
@@ -261,8 +259,7 @@ def test_gsm8k(tmp_path):
     assert scores["accuracy"] == 1 and scores["token_accuracy"] == 1
 
 
-@pytest.mark.parametrize("lines", [False, True])
-def test_mathinstruct(tmp_path, lines):
+def test_mathinstruct(tmp_path):
     gsm8k(tmp_path)
     rows = [
         {"source": f"data/CoT/{source}.json", "instruction": f"What is {number} plus 1?", "output": f"It is {number + 1}"}
@@ -270,10 +267,7 @@ def test_mathinstruct(tmp_path, lines):
     ]  # fmt: skip
     place = tmp_path / "MathInstruct"
     place.mkdir()
-    if lines:
-        (place / "MathInstruct.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    else:
-        (place / "MathInstruct.json").write_text(json.dumps(rows, indent=1))
+    (place / "MathInstruct.json").write_text(json.dumps(rows, indent=1))
     task = MathInstruct(folder=str(tmp_path), length=48, held_out=5, samples=12, vocabulary=200).load()
     assert len(task.inputs) == 12 and len(task.test_inputs) == 8 and task.references[0] == 1001
     assert set(task.kinds) <= {0, 1, 2}
@@ -292,14 +286,9 @@ def test_mathinstruct(tmp_path, lines):
 def test_the_published_gsm8k():
     train, test = (read_gsm8k(str(SHARED), part, download=False) for part in ("train", "test"))
     assert (len(train), len(test)) == (7473, 1319)
-    assert all(
-        final_number(answer) is not None and "####" in answer and "<<" not in answer for _, answer in train + test
-    )
+    for _, answer in train + test:
+        assert final_number(answer) is not None and "####" in answer and "<<" not in answer
     assert final_number(train[0][1]) == 72 and final_number(test[0][1]) == 18
-    task = GSM8K(folder=str(SHARED), samples=200, test_samples=50, vocabulary=1000).load()
-    kept = len(task.inputs) + len(task.test_inputs)
-    assert kept > 240 and (kept == 250 or f"{250 - kept} problems" in task.source)
-    assert task.inputs.shape[1] == 320 and len(np.unique(task.kinds)) >= 5
 
 
 # models
@@ -323,7 +312,6 @@ def test_a_small_qwen2():
         # embeddings may come in place of tokens
         table = model.unflatten(x)["network.model.embed_tokens.weight"]
         torch.testing.assert_close(model(x, table[tokens]), outputs)
-    assert CausalLM().larger(2).layers == 4
     with pytest.raises(ConfigError, match="^width: must be a multiple of 4"):
         CausalLM(width=30)
 
@@ -378,21 +366,6 @@ def test_a_checkpoint_with_its_own_tokens(tmp_path):
         initial_model(CausalLM(checkpoint=place), InputSpec((29,), 50, vocabulary=50), 0)
     with pytest.raises(DataError, match="^checkpoint: .* is not a folder and not downloaded yet"):
         initial_model(CausalLM(checkpoint=str(tmp_path / "none")), task.input_spec, 0)
-
-
-def test_lora_trains_and_sends_its_matrices_alone():
-    pytest.importorskip("peft", reason="peft, an optional library, is not installed")
-    result = run(Config(**{**SMALL, "model_settings": {"width": 16, "lora_rank": 2}}))
-    spec = InputSpec((29,), 50, vocabulary=50)
-    whole, lora = (VectorModel(initial_model(CausalLM(width=16, lora_rank=rank), spec, 1)) for rank in (None, 2))
-    # beside each of two layers: 4 squares of 16, and 3 of 16 by 32
-    assert lora.num_parameters == len(result.x) == 2 * (4 * 2 * (16 + 16) + 3 * 2 * (16 + 32))
-    assert all(".lora_" in slot.name for slot in lora.parameter_slots) and lora.num_buffers == 0
-    tokens = torch.from_numpy(RNG(0).integers(0, 50, (3, 29)))
-    (x, _), (w, _) = lora.flatten(), whole.flatten()
-    with torch.no_grad():
-        torch.testing.assert_close(lora(x, tokens), whole(w, tokens))  # its second matrices start at 0
-    assert (result.x != 0).float().mean() > 0.9
 
 
 def test_decoding_looks_at_no_answer():

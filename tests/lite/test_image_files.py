@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 import os
 import pickle
 from pathlib import Path
@@ -145,28 +144,19 @@ def test_cifar_pickles(tmp_path, monkeypatch, source, classes):
         source(folder=str(tmp_path)).load()
 
 
-def nearest(some: torch.Tensor, among: torch.Tensor) -> torch.Tensor:
-    """How far each image is from the nearest of others."""
-    return torch.cdist(some.flatten(1).double(), among.flatten(1).double()).amin(1)
-
-
-def cifar_pixels(root: Path) -> np.ndarray:
-    files = sorted((root / "cifar-10-batches-py").glob("part_*"))
-    return np.concatenate([pickle.loads(path.read_bytes())["data"] for path in files]).reshape(-1, 3, 32, 32)
-
-
 def test_cifars_sets_are_the_papers(tmp_path, monkeypatch):
-    cifar_files(tmp_path, 10, monkeypatch)
+    own = cifar_files(tmp_path, 10, monkeypatch).reshape(-1, 3, 32, 32)[:40]
     hundred = cifar_files(tmp_path, 100, monkeypatch).reshape(-1, 3, 32, 32)
-    stl = stl_files(tmp_path, monkeypatch)
+    stl = torch.from_numpy(stl_files(tmp_path, monkeypatch)[:10]) / 255
     task = CIFAR10(folder=str(tmp_path)).load()
-    raw = torch.from_numpy(cifar_pixels(tmp_path)).double() / 255
+    raw = torch.from_numpy(own).double() / 255
     mean, std = raw.mean((0, 2, 3))[:, None, None], raw.transpose(0, 1).flatten(1).std(1)[:, None, None]
-    cross = task.unlabelled_set("cross", 40, RNG(0)) * std + mean
-    assert nearest(cross, torch.from_numpy(hundred[:40]) / 255).max() < 1e-3  # CIFAR-100's training images
-    natural = task.unlabelled_set("natural", 10, RNG(0)) * std + mean
-    small = functional.interpolate(torch.from_numpy(stl[:10]) / 255, size=(32, 32), mode="area")
-    assert nearest(natural, small).max() < 1e-3  # STL-10's, three times smaller
+    for name, others in {  # CIFAR-100's training images, and STL-10's, three times smaller
+        "cross": torch.from_numpy(hundred[:40]) / 255,
+        "natural": functional.interpolate(stl, size=(32, 32), mode="area"),
+    }.items():
+        drawn = task.unlabelled_set(name, len(others), RNG(0)) * std + mean
+        assert torch.cdist(drawn.flatten(1).double(), others.flatten(1).double()).amin(1).max() < 1e-3
     synthetic = task.unlabelled_set("synthetic", 10, RNG(0)) * std + mean
     assert synthetic.shape == (10, 3, 32, 32) and synthetic.min() > -1e-4 and synthetic.max() < 1.0001
 
@@ -290,70 +280,54 @@ def test_the_real_cifar10_jpeg():
     assert task.test_labels.bincount().tolist() == [50] * 10 and task.class_names[6] == "frog"
 
 
-def leaf_files(root: Path, *, split_users: bool = False, dark: bool = True) -> dict[str, list]:
-    """Write LEAF's JSON: three writers a file, two files a part, ink dark on white."""
-    labels = {}
-    for part in ("train", "test"):
-        (root / "data" / part).mkdir(parents=True)
-        for number in range(2):
-            users = [f"{'t' if split_users and part == 'test' else 'f'}{number}{k:03d}" for k in range(3)]
-            data = {}
-            for k, user in enumerate(users):
-                pixels = BYTES.integers(0, 60, (4 + k, 784))
-                labels[part, user] = BYTES.integers(0, 62, 4 + k).tolist()
-                data[user] = {"x": ((255 - pixels if dark else pixels) / 255).tolist(), "y": labels[part, user]}
-            content = {"users": users, "num_samples": [4, 5, 6], "user_data": data}
-            (root / "data" / part / f"all_data_{number}_keep_0_{part}_9.json").write_text(json.dumps(content))
-    return labels
-
-
-def test_leafs_json(tmp_path):
-    labels = leaf_files(tmp_path / "femnist")
-    task = FEMNIST(folder=str(tmp_path)).load()
-    assert task.inputs.shape == (30, 1, 28, 28) and task.num_classes == 62 and task.class_names[36] == "a"
-    assert np.bincount(task.owners).tolist() == [4, 5, 6, 4, 5, 6]
-    assert task.labels.tolist() == [label for (part, _), own in labels.items() if part == "train" for label in own]
-    parts = PARTITIONS.get("natural")().split(task.labels.numpy(), 4, RNG(0), owners=task.owners)
-    assert all(len(np.unique(task.owners[part])) == 1 for part in parts)  # a client is a writer
-    assert sorted(map(len, parts))[0] >= 4 and len(np.concatenate(parts)) < 30
-
-
-def test_leafs_ink_is_made_light(tmp_path):
-    leaf_files(tmp_path / "a/femnist")
-    dark = FEMNIST(folder=str(tmp_path / "a")).load()
-    content = json.loads(next((tmp_path / "a/femnist/data/train").glob("all_data_0*")).read_text())
-    first = 255 - np.rint(np.array(content["user_data"]["f0000"]["x"][0]) * 255)
-    assert np.corrcoef(first, dark.inputs[0].flatten())[0, 1] == pytest.approx(1)
-
-
-def test_some_writers_are_the_same_every_time(tmp_path):
-    leaf_files(tmp_path / "femnist")
-    two, three = (FEMNIST(folder=str(tmp_path), writers=count).load() for count in (2, 3))
-    assert len(np.unique(two.owners)) == 2 and len(np.unique(three.owners)) == 3
-    assert len(two.test_labels) == len(two.labels)  # the same writers' test samples
-    contained = (two.inputs * 1.0).flatten(1).argmax(1)  # normalisation moves values, not which is largest
-    assert set(contained.tolist()) <= set(three.inputs.flatten(1).argmax(1).tolist())
-    with pytest.raises(DataError, match="^writers: must be at most the 6 that there are, got 7"):
-        FEMNIST(folder=str(tmp_path), writers=7).load()
-
-
-def test_the_parquet_copy_of_femnist(tmp_path, monkeypatch):
+@pytest.fixture
+def femnist(tmp_path, monkeypatch):
+    """Write the parquet copy: four writers of five characters each; return what its files show."""
     parquet = pytest.importorskip("datasets")
     monkeypatch.setattr(parquet.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    pixels = BYTES.integers(0, 256, (20, 28, 28), dtype=np.uint8)
-    features = parquet.Features(
-        image=parquet.Image(),
-        writer_id=parquet.Value("string"),
-        hsf_id=parquet.Value("int64"),
-        character=parquet.ClassLabel(62),
-    )
-    rows = {"image": [Image.fromarray(one) for one in pixels], "writer_id": [f"f{k // 5:04d}_00" for k in range(20)]}
-    table = parquet.Dataset.from_dict({**rows, "hsf_id": [0] * 20, "character": list(range(20))}, features=features)
-    (tmp_path / "femnist/data").mkdir(parents=True)
-    table.to_parquet(tmp_path / "femnist/data/train-00000-of-00001.parquet")
+
+    def write(darkest: int = 0, brightest: int = 256) -> np.ndarray:
+        pixels = BYTES.integers(darkest, brightest, (20, 28, 28), dtype=np.uint8)
+        features = parquet.Features(
+            image=parquet.Image(),
+            writer_id=parquet.Value("string"),
+            hsf_id=parquet.Value("int64"),
+            character=parquet.ClassLabel(62),
+        )
+        names = [f"f{k // 5:04d}_00" for k in range(20)]
+        rows = {"image": [Image.fromarray(one) for one in pixels], "writer_id": names, "hsf_id": [0] * 20}
+        table = parquet.Dataset.from_dict({**rows, "character": list(range(20))}, features=features)
+        (tmp_path / "femnist/data").mkdir(parents=True)
+        table.to_parquet(tmp_path / "femnist/data/train-00000-of-00001.parquet")
+        return pixels
+
+    return write
+
+
+def test_the_parquet_copy_of_femnist(tmp_path, femnist):
+    femnist()
     task = FEMNIST(folder=str(tmp_path)).load()
+    assert task.num_classes == 62 and task.class_names[36] == "a"
     assert len(task.labels) == 17 and len(task.test_labels) == 3
     assert sorted(task.labels.tolist() + task.test_labels.tolist()) == list(range(20))
     assert task.owners.tolist() == [label // 5 for label in task.labels.tolist()]
-    some = FEMNIST(folder=str(tmp_path), writers=2).load()
-    assert len(some.labels) + len(some.test_labels) == 10 and len(np.unique(some.owners)) == 2
+    parts = PARTITIONS.get("natural")().split(task.labels.numpy(), 3, RNG(0), owners=task.owners)
+    assert all(len(np.unique(task.owners[part])) == 1 for part in parts)  # a client is a writer
+    assert len(np.concatenate(parts)) < 17
+
+
+def test_ink_is_made_light(tmp_path, femnist):
+    pixels = femnist(200, 256)
+    task = FEMNIST(folder=str(tmp_path)).load()
+    first = 255.0 - pixels[int(task.labels[0])]
+    assert np.corrcoef(first.ravel(), task.inputs[0].flatten())[0, 1] == pytest.approx(1)
+
+
+def test_some_writers_are_the_same_every_time(tmp_path, femnist):
+    femnist()
+    two, three = (FEMNIST(folder=str(tmp_path), writers=count).load() for count in (2, 3))
+    written = [set((torch.cat([task.labels, task.test_labels]) // 5).tolist()) for task in (two, three)]
+    assert [len(writers) for writers in written] == [2, 3] and written[0] < written[1]
+    assert len(two.labels) + len(two.test_labels) == 10
+    with pytest.raises(DataError, match="^writers: must be at most the 4 that there are, got 7"):
+        FEMNIST(folder=str(tmp_path), writers=7).load()

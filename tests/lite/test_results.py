@@ -21,7 +21,7 @@ from asyncfl_lite.models.weights import WEIGHTS
 from asyncfl_lite.runs.assembly import load_task
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
-from asyncfl_lite.runs.store import BEGINS, check_free, data_of, identity_of, standing, write_record
+from asyncfl_lite.runs.store import BEGINS, TABLES, check_free, data_of, identity_of, standing, write_record
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.tasks import TASKS
 from conftest import contents
@@ -40,21 +40,11 @@ def other():
     return run(OTHER)
 
 
-@pytest.fixture
-def idle(monkeypatch):
-    """Nothing may be run: what is refused is refused before."""
-    monkeypatch.setattr(Run, "finish", None)
-
-
-# Another run's result is not lost -------------------------------------------------------------------------------------
-
-
 def test_a_result_is_not_saved_over_that_of_another_configuration(result, other, tmp_path):
     result.save(tmp_path)
     before = contents(tmp_path)
-    with pytest.raises(
-        ResultError, match=r"finished result of another configuration \(.*client_lr is .*, not 0.05.*\); name anot"
-    ):
+    said = r"finished result of another configuration \(.*client_lr is .*, not 0.05.*\); name anot"
+    with pytest.raises(ResultError, match=said):
         other.save(tmp_path)
     assert contents(tmp_path) == before
     result.save(tmp_path)  # its own it may
@@ -64,15 +54,10 @@ def test_a_result_is_not_saved_over_that_of_another_configuration(result, other,
 
 def test_nor_over_that_of_other_data_or_another_revision(result, tmp_path, monkeypatch):
     config = Config(**{**SMALL, "partition": "iid", "model": "mlp"})
-    mine = run(config, task=two_sides())
-    mine.save(tmp_path)
-    mine.save(tmp_path)
-    for data, words in (
-        (None, r"\(mine\)"),
-        (two_sides(name="yours"), r"\(mine\)"),
-        (two_sides(0.01), r"\(own data changed since"),
-    ):
-        with pytest.raises(ResultError, match="finished result of a run on other data " + words):
+    for _ in range(2):
+        run(config, task=two_sides()).save(tmp_path)
+    for data, words in ((None, "mine"), (two_sides(name="yours"), "mine"), (two_sides(0.01), "own data changed since")):
+        with pytest.raises(ResultError, match=rf"finished result of a run on other data \({words}"):
             run(config, task=data).save(tmp_path)
     result.save(tmp_path / "named")
     monkeypatch.setattr(type(CONFIG.task_settings), "revision", 2, raising=False)
@@ -81,22 +66,20 @@ def test_nor_over_that_of_other_data_or_another_revision(result, tmp_path, monke
     load_result(tmp_path / "named").save(tmp_path / "named")  # which is of that revision itself
 
 
-def test_a_run_in_the_folder_of_another_does_not_begin(result, tmp_path, idle):
-    result.save(tmp_path)
+def test_no_run_begins_where_another_ended_or_was_interrupted_unless_it_is_forced(result, tmp_path, other, monkeypatch):
+    result.save(tmp_path / "ended")
+    Run(Config(**SMALL, checkpoint_every=1), checkpoint=tmp_path / "interrupted/checkpoint.pt").finish()
     before = contents(tmp_path)
-    with pytest.raises(ResultError, match="finished result of another configuration"):
-        run_in(tmp_path, OTHER)
+    said = {"ended": "finished result of another", "interrupted": "checkpoint.pt: is the checkpoint of another"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "finish", None)
+        for folder, words in said.items():
+            with pytest.raises(ResultError, match=f"{words} configuration"):
+                run_in(tmp_path / folder, OTHER)
     assert contents(tmp_path) == before
-
-
-def test_nor_where_another_was_interrupted_unless_it_is_forced(tmp_path, other):
-    Run(Config(**SMALL, checkpoint_every=1), checkpoint=tmp_path / "checkpoint.pt").finish()
-    before = contents(tmp_path)
-    with pytest.raises(ResultError, match="checkpoint.pt: is the checkpoint of another configuration"):
-        run_in(tmp_path, OTHER)
-    assert contents(tmp_path) == before
-    assert run_in(tmp_path, OTHER, force=True).summary == other.summary
-    assert not list(tmp_path.glob("*.pt"))
+    for folder in said:
+        assert run_in(tmp_path / folder, OTHER, force=True).summary == other.summary
+    assert not list(tmp_path.rglob("*.pt"))
 
 
 @pytest.mark.parametrize("length", [0, 3, 60], ids=["empty", "three bytes", "cut off"])
@@ -116,7 +99,8 @@ def test_the_rest_of_a_file_of_ours_is_replaced_and_need_not_be_removed_by_hand(
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("name", ["result.json", "clients.csv", "curve.csv", "classes.csv"])
-def test_files_of_other_origin_are_never_replaced(name, force, result, tmp_path, idle):
+def test_files_of_other_origin_are_never_replaced(name, force, result, tmp_path, monkeypatch):
+    monkeypatch.setattr(Run, "finish", None)  # nothing is run before
     (tmp_path / name).write_text("name,address\nall,mine\n")
     for write in (result.save, lambda folder, force: run_in(folder, CONFIG, force=force)):
         with pytest.raises(ResultError, match=f"{name}: was not written by asyncfl_lite"):
@@ -128,15 +112,10 @@ def test_files_of_other_origin_are_never_replaced(name, force, result, tmp_path,
 def test_a_save_that_was_killed_is_done_again(files_there, result, tmp_path):
     """Tables without a result.json, which is written last."""
     result.save(tmp_path)
-    for name in ["result.json", "classes.csv", "clients.csv", "in_flight.csv", "updates.csv", "curve.csv"][
-        :files_there
-    ]:
+    for name in ("result.json", *(f"{table}.csv" for table in reversed(TABLES)))[:files_there]:
         (tmp_path / name).unlink()
     result.save(tmp_path)
     assert load_complete(tmp_path, CONFIG) is not None
-
-
-# What a run reads is part of what it is -------------------------------------------------------------------------------
 
 
 def rows(header: str, *of_client: str) -> str:
@@ -144,24 +123,16 @@ def rows(header: str, *of_client: str) -> str:
 
 
 NAMED = {
-    "delay trace": (
-        lambda path: {"delay": "trace", "delay_settings": {"path": path}},
-        rows("client,seconds", "1", "3"),
-        rows("client,seconds", "1", "4"),
-        "delay_settings",
-    ),
-    "faults.trace": (
-        lambda path: {"faults": {"trace": path, "time_out": 9.0}},
-        rows("client,from,until", "0,inf"),
-        rows("client,from,until", "0,500"),
-        "faults",
-    ),
-}
+    "delay trace": (lambda path: {"delay": "trace", "delay_settings": {"path": path}}, "delay_settings",
+                    rows("client,seconds", "1", "3"), rows("client,seconds", "1", "4")),
+    "faults.trace": (lambda path: {"faults": {"trace": path, "time_out": 9.0}}, "faults",
+                     rows("client,from,until", "0,inf"), rows("client,from,until", "0,500")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", NAMED)
 def test_an_edited_file_makes_another_run(what, tmp_path, monkeypatch):
-    settings, text, edited, kind = NAMED[what]
+    settings, kind, text, edited = NAMED[what]
     path, folder = tmp_path / "trace.csv", tmp_path / "run"
     path.write_text(text)
     config = Config(**SMALL, **settings(str(path)))
@@ -224,30 +195,29 @@ def test_numbers_that_are_not_finite_are_json_and_come_back(result, tmp_path):
 
 
 def test_a_fingerprint_is_of_what_is_in_the_files(tmp_path, monkeypatch):
-    place = tmp_path / "data"
-    (place / "part").mkdir(parents=True)
-    (place / "part/x").write_text("1,2,3")
+    place, part = tmp_path / "data", tmp_path / "data/part"
+    part.mkdir(parents=True)
+    (part / "x").write_text("1,2,3")
     first = fingerprint([place])
     (place / ".hidden").write_text("")
-    (place / "part/x.gz").write_bytes(gzip.compress(b"1,2,3"))
+    (part / "x.gz").write_bytes(gzip.compress(b"1,2,3"))
     assert fingerprint([place]) == first
-    (place / "part/x").unlink()
+    (part / "x").unlink()
     assert fingerprint([place]) == first
-    (place / "part/x.gz").write_bytes(gzip.compress(b"1,2,4"))
-    assert fingerprint([place]) not in (first, None)
-    (place / "part/x.gz").write_bytes(b"no gzip")
-    assert fingerprint([place]) not in (first, None)
+    for content in (gzip.compress(b"1,2,4"), b"no gzip"):
+        (part / "x.gz").write_bytes(content)
+        assert fingerprint([place]) not in (first, None)
     assert fingerprint([tmp_path / "nothing"]) is None
-    (place / "part/x.gz").unlink()
-    (place / "part/x").write_text("1,2,3")
-    monkeypatch.setattr(files, "LARGE", 4)
+    (part / "x.gz").unlink()
+    (part / "x").write_text("1,2,3")
+    monkeypatch.setattr(files, "LARGE", 4)  # of a large file, its time
+    found = []
+    for time in (5, 6):
+        files._fingerprint.cache_clear()
+        os.utime(part / "x", (time, time))
+        found.append(fingerprint([place]))
     files._fingerprint.cache_clear()
-    os.utime(place / "part/x", (5, 5))
-    large = fingerprint([place])
-    assert large != first
-    os.utime(place / "part/x", (6, 6))
-    assert fingerprint([place]) != large
-    files._fingerprint.cache_clear()
+    assert len({first, *found}) == 3
 
 
 def test_all_that_reads_a_folder_says_what_it_reads():
@@ -261,10 +231,8 @@ TABLED = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2, "partit
 
 @pytest.fixture(scope="module")
 def several():
-    configs = [
-        Config(**TABLED, algorithm="fedecho", settings={"distill_samples": 40, "clip": clip}) for clip in (1.0, None)
-    ]
-    return run_many([*configs, Config(**TABLED, seed=3)])
+    echo = [{"algorithm": "fedecho", "settings": {"distill_samples": 40, "clip": clip}} for clip in (1.0, None)]
+    return run_many([Config(**TABLED, **more) for more in (*echo, {"seed": 3})])
 
 
 def test_a_row_says_what_was_run_and_how_it_ended(several):

@@ -11,13 +11,13 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, SimulationError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.results import class_summary, class_table, is_constant_answer, load_complete
 from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.store import TABLES
 from asyncfl_lite.tasks import Task
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "local_steps": 4, "rounds": 8, "eval_every": 2}
@@ -135,29 +135,20 @@ def test_no_two_parts_of_a_run_share_a_stream(monkeypatch):
     assert {seed for seed, _ in asked} == {11} and len(set(jobs)) == len(jobs) > 4
 
 
-def test_another_threads_count_of_the_caller_is_kept():
-    torch.set_num_threads(2)
-    run(Config(**SMALL))
-    assert torch.get_num_threads() == 2
-    torch.set_num_threads(1)
-
-
 def test_save_and_load(result, tmp_path):
-    result.save(tmp_path / "a/b")
-    loaded = load_result(tmp_path / "a/b")
+    folder = result.save(tmp_path / "a/b")
+    loaded = load_result(folder)
     assert loaded.config == result.config and loaded.summary == result.summary
-    pd.testing.assert_frame_equal(loaded.curve, result.curve)
-    pd.testing.assert_frame_equal(loaded.updates, result.updates)
-    pd.testing.assert_frame_equal(loaded.in_flight, result.in_flight)
-    pd.testing.assert_frame_equal(loaded.clients, result.clients)
-    record = json.loads((tmp_path / "a/b/result.json").read_text())
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(loaded, table), getattr(result, table))
+    record = json.loads((folder / "result.json").read_text())
     assert record["config_hash"] == result.config.hash and record["status"] == "complete"
     assert {"asyncfl_lite", "torch", "python"} <= set(record["versions"])
-    assert load_complete(tmp_path / "a/b", result.config).summary == result.summary
-    assert load_complete(tmp_path / "a/b", result.config.with_seed(9)) is None
-    assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == [
-        "classes.csv", "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv", "weights.safetensors",
-    ]  # fmt: skip
+    assert load_complete(folder, result.config).summary == result.summary
+    assert load_complete(folder, result.config.with_seed(9)) is None
+    assert {path.name for path in folder.iterdir()} == {
+        "result.json", "weights.safetensors", *(f"{table}.csv" for table in TABLES),
+    }  # fmt: skip
 
 
 def test_a_full_disk_leaves_what_was_there(result, tmp_path, monkeypatch):

@@ -8,10 +8,11 @@ import matplotlib.image
 import numpy as np
 import pytest
 import torch
+import torchvision
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.runs.results import load_complete, load_result
+from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.tasks import Digits, MNIST5k, Task
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.show import describe, label_histogram, show
@@ -53,18 +54,6 @@ def test_sampling_uses_all_before_any_twice():
     assert sorted(values[:10]) == sorted(values[10:20]) == list(range(10))
 
 
-def test_ones_own_tensors_run():
-    generator = torch.Generator().manual_seed(0)
-    inputs = torch.randn(200, 6, generator=generator)
-    labels = (inputs[:, 0] > 0).long()
-    task = Task.from_tensors(inputs[:150], labels[:150], inputs[150:], labels[150:], unlabelled=inputs[:40])
-    config = Config(algorithm="fedecho", clients=5, concurrency=3, buffer_size=2, rounds=30, partition="iid",
-                    client_lr=0.3, settings={"distill_set": "own", "distill_samples": 40})  # fmt: skip
-    assert run(config, task=task).summary["final_accuracy"] > 0.8
-    with pytest.warns(UserWarning, match="^distill_samples: the set 'own' has 40, which are all used in place of 50"):
-        assert len(task.unlabelled_set("own", 50, RNG(0))) == 40
-
-
 @pytest.mark.parametrize("batch_size", [1, 3, 4, 500])
 def test_every_test_sample_counts_once_however_they_are_batched(batch_size):
     """By hand: four of five are right, the last one, alone in a batch of four's second, is not."""
@@ -90,18 +79,13 @@ def test_noise_has_the_inputs_mean_and_spread_and_shows_nothing():
 
 
 def test_a_map_style_dataset_becomes_a_task(tmp_path):
-    import torchvision
-
     transform = torchvision.transforms.ToTensor()
     data = torchvision.datasets.FakeData(60, (1, 8, 8), 3, transform=transform)
     task = Task.from_dataset(data, data, name="mine")
     assert task.inputs.shape == (60, 1, 8, 8) and task.num_classes == 3
     result = run(Config(clients=4, concurrency=2, buffer_size=2, rounds=2, partition="iid"), task=task)
-    assert result.summary["versions"] == 2
-    assert "mine" in task.describe() and "fedbuff on mine" in repr(result)
-    result.save(tmp_path)
-    assert load_result(tmp_path).own_task == "mine"
-    assert load_complete(tmp_path, result.config) is None  # it is no result of the task that the configuration names
+    assert result.summary["versions"] == 2 and "mine" in task.describe() and "fedbuff on mine" in repr(result)
+    assert load_complete(result.save(tmp_path), result.config) is None  # no result of the task that is named there
     with pytest.raises(DataError, match=r"^dataset: items must be \(input, label\)"):
         Task.from_dataset([1, 2], data)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import lzma
 import math
-import pickle
 import re
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import _twenty_newsgroups as scikit
 from sklearn.utils import Bunch
-from torch.func import grad, vmap
 from torch.nn import functional
 
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
@@ -60,9 +57,7 @@ def padded(draw):
 def test_a_sequence_counts_where_it_is_labelled(batch):
     inputs, labels, outputs = batch
     task = sequences(inputs, labels)
-    for row, loss, share in zip(
-        range(len(inputs)), task.losses(outputs, labels), task.hits(outputs, labels), strict=True
-    ):
+    for row, (loss, share) in enumerate(zip(task.losses(outputs, labels), task.hits(outputs, labels), strict=True)):
         expected = functional.cross_entropy(outputs[row], labels[row], ignore_index=IGNORED)
         torch.testing.assert_close(loss, expected)
         real = labels[row] != IGNORED
@@ -75,16 +70,6 @@ def test_a_sequence_counts_where_it_is_labelled(batch):
     loss = labelled_distillation_loss(rows, rows, answers, 0.25)  # FedADT's, with itself as teacher
     torch.testing.assert_close(loss, 0.75 * whole)
     assert torch.equal(task.class_logits(outputs), outputs[:, -1])
-
-
-def test_a_sequences_loss_can_be_vectorised():
-    inputs = torch.tensor([[1, 2, 3, 0], [4, 5, 0, 0]])
-    labels = torch.tensor([[2, 3, 4, IGNORED], [5, 6, IGNORED, IGNORED]])
-    task, outputs = sequences(inputs, labels), torch.randn(3, 2, 4, 7)
-    stacked = vmap(grad(lambda outputs: task.losses(outputs, labels).sum() + task.hits(outputs, labels).sum()))(outputs)
-    for one, together in zip(outputs, stacked, strict=True):
-        torch.testing.assert_close(together, grad(lambda outputs: task.losses(outputs, labels).sum())(one))
-        assert together[1, 2:].abs().max() == 0 < together[1, :2].abs().min()
 
 
 def test_perplexity_is_that_of_the_metric():
@@ -163,13 +148,11 @@ def test_a_tokeniser_is_made_once_and_always_the_same(tmp_path, monkeypatch):
 # Stand-ins
 
 
-def meaning(sentence: str) -> tuple[int, ...]:
+def meaning(sentence: str) -> list[int]:
     words = [word for word in sentence.split() if word not in ("the", "was", "by")]
     if "was" in sentence.split():
-        words = [words[2], words[1], words[0], words[3]]
-    return tuple(
-        next(k for k, group in enumerate(slot) if word in group) for word, slot in zip(words, SLOTS, strict=True)
-    )
+        words[0], words[2] = words[2], words[0]
+    return [[word in group for group in slot].index(True) for word, slot in zip(words, SLOTS, strict=True)]
 
 
 def test_pairs_are_labelled_by_what_they_mean():
@@ -280,10 +263,8 @@ def test_mrpc_is_fetched_only_when_asked(tmp_path, monkeypatch):
         MRPC(folder=str(tmp_path)).load()
     assert not asked
     task = MRPC(folder=str(tmp_path), download=True, length=20, vocabulary=200).load()
-    assert {names[:2] for names in asked} == {("nyu-mll/glue", "mrpc")} and (
-        len(task.labels),
-        len(task.test_labels),
-    ) == (20, 6)
+    assert {names[:2] for names in asked} == {("nyu-mll/glue", "mrpc")}
+    assert (len(task.labels), len(task.test_labels)) == (20, 6)
     assert task.decode(task.inputs[3]) == "train 3[SEP] so 3[SEP]"
     write_mrpc(tmp_path)  # what is there already is not fetched
     assert len(MRPC(folder=str(tmp_path), download=True, vocabulary=200).load().labels) == 36
@@ -295,11 +276,8 @@ POST = "From: someone\nSubject: {group}\n\nIn article <1>, a person writes:\n> q
 
 
 def posts(part: str, count: int) -> list[tuple[int, str]]:
-    return [
-        (label, POST.format(group=group, number=number, place=part))
-        for label, group in enumerate(GROUPS)
-        for number in range(count)
-    ]
+    every = [(label, group, number) for label, group in enumerate(GROUPS) for number in range(count)]
+    return [(label, POST.format(group=group, number=number, place=part)) for label, group, number in every]
 
 
 def write_lines(root: Path, suffix: str) -> Path:
@@ -314,35 +292,9 @@ def write_lines(root: Path, suffix: str) -> Path:
     return root
 
 
-def write_folders(root: Path) -> Path:
-    for part, count in (("train", 12), ("test", 5)):
-        for number, (label, text) in enumerate(posts(part, count)):
-            place = root / "20news-bydate" / f"20news-bydate-{part}" / GROUPS[label]
-            place.mkdir(parents=True, exist_ok=True)
-            (place / f"{number:05}").write_text(text, encoding="latin-1")
-    return root
-
-
-def write_pickle(root: Path) -> Path:
-    place = root / "20newsgroups"
-    place.mkdir(parents=True)
-    kept = {}
-    for part, count in (("train", 12), ("test", 5)):
-        labels, texts = zip(*posts(part, count), strict=True)
-        names = np.array([f"x/{k}" for k in range(len(texts))])
-        kept[part] = Bunch(
-            data=list(texts), target=np.array(labels), target_names=list(GROUPS), filenames=names, DESCR=""
-        )
-    (place / "20news-bydate_py3.pkz").write_bytes(codecs.encode(pickle.dumps(kept), "zlib_codec"))
-    return root
-
-
-@pytest.mark.parametrize(
-    "write", [lambda root: write_lines(root, ".xz"), lambda root: write_lines(root, ""), write_folders, write_pickle],
-    ids=["jsonl.xz", "jsonl", "folders", "scikit-learn"],
-)  # fmt: skip
-def test_newsgroups_from_files(tmp_path, write, monkeypatch):
-    small = {"folder": str(write(tmp_path)), "length": 33, "vocabulary": 200}
+@pytest.mark.parametrize("suffix", [".xz", ""])
+def test_newsgroups_from_files(tmp_path, suffix, monkeypatch):
+    small = {"folder": str(write_lines(tmp_path, suffix)), "length": 33, "vocabulary": 200}
     task = Newsgroups20(**small).load()
     assert (len(task.labels), len(task.test_labels), task.class_names) == (24, 10, GROUPS)
     shown = {task.decode(row) for row in task.inputs}
@@ -351,6 +303,21 @@ def test_newsgroups_from_files(tmp_path, write, monkeypatch):
     assert task.labels.tolist() == [0] * 12 + [1] * 12
     monkeypatch.setattr(base, "thinned", lambda inputs, count, rng, **_: inputs[:count])
     assert torch.equal(task.unlabelled_set("natural", 5, RNG(0)), task.inputs[:5])  # of training posts
+
+
+def test_newsgroups_are_fetched_only_when_asked_and_kept_as_lines(tmp_path, monkeypatch):
+    def fetch(data_home, subset, shuffle):
+        labels, texts = zip(*posts(subset, {"train": 12, "test": 5}[subset]), strict=True)
+        return Bunch(data=list(texts), target=np.array(labels), target_names=list(GROUPS))
+
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", fetch)
+    small = {"folder": str(tmp_path), "length": 33, "vocabulary": 200}
+    with pytest.raises(DataError, match="set download to true"):
+        Newsgroups20(**small).load()
+    task = Newsgroups20(**small, download=True).load()
+    assert (len(task.labels), len(task.test_labels), task.class_names) == (24, 10, GROUPS)
+    monkeypatch.undo()
+    assert torch.equal(Newsgroups20(**small).load().inputs, task.inputs)
 
 
 @given(

@@ -10,8 +10,7 @@ import pytest
 
 from asyncfl_lite import Config, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.runs.run import Run
-from conftest import EVERYTHING, same
+from conftest import EVERYTHING, die_after, same
 
 pytestmark = pytest.mark.usefixtures("quick_syntheses")
 SMALL = {
@@ -70,24 +69,11 @@ def in_company() -> dict:
     return dict(zip(RUNS, run_many([config_of(name) for name in RUNS]), strict=True))
 
 
-class Killed(Exception):
-    pass
-
-
 def resumed(name: str, path):
     """Killed twice, after random numbers of arrivals, and ended by a third process's beginning."""
-    config, draw = config_of(name, checkpoint_every=1), random.Random(name)
-    arrivals = len(alone(name).updates)
-    for kill in sorted(draw.sample(range(1, arrivals), 2)):
-        begun = Run(config, checkpoint=path)
-
-        def die(simulation, _, kill=kill):
-            if len(simulation.arrivals) >= kill:
-                raise Killed
-
-        begun.simulation.observers.append(die)
-        with pytest.raises(Killed):
-            begun.finish()
+    config, arrivals = config_of(name, checkpoint_every=1), len(alone(name).updates)
+    for kill in sorted(random.Random(name).sample(range(1, arrivals), 2)):
+        die_after(kill, config, path)
     result = run(config, checkpoint=path)
     assert not path.exists()
     return result

@@ -31,6 +31,47 @@ def plan(case: str, **changed: object) -> str:
     return PLAN.format(**GOOD[case] | changed)
 
 
+LOSES = [
+    ("lead", {"second": "fedac"}, {"question", "budget"}),  # Adam's rates are other ones, as many
+    ("lead", {"predicate": "level", "margin": 1}, {"question", "power"}),
+    ("lead", {"metric": "best_accuracy"}, {"number"}),
+    ("lead", {"margin": 25}, {"power"}),
+    ("lead", {"margin": 0}, {"margin"}),
+    ("lead", {"margin": 0.125}, {"margin"}),  # a fraction, not points
+    ("lead", {"level": 0.9}, {"level"}),
+    ("lead", {"column": "rate 1"}, {"budget"}),
+    ("lead", {"cell": "fedbuff", "changes": "algorithm"}, {"control"}),
+    ("lead", {"cell": "noise"}, {"control"}),
+    ("lead", {"cell": "no-distillation", "changes": "settings.distill_q"}, {"control"}),
+    ("lead", {"cell": "fedecho-natural", "changes": ()}, {"control"}),
+    ("lead", {"shows": ()}, {"proof"}),
+    ("lead", {"shows": ("it_ran", "same_schedule")}, {"proof"}),
+    ("deaf", {"shows": "it_ran"}, {"proof"}),
+    ("deaf", {"shows": "other_weights"}, {"proof"}),
+    ("deaf", {"shows": ("other_accuracy", "same_schedule")}, {"proof"}),
+    ("deaf", {"shows": ("other_weights", "lower_accuracy", "same_schedule")}, {"proof"}),
+    ("deaf", {"predicate": "above", "margin": 0}, {"question", "power", "margin"}),
+    ("deaf", {"margin": 2.5}, {"margin"}),
+    ("deaf", {"metric": "best_accuracy"}, {"number"}),
+    ("deaf", {"changes": "settings.distill_set"}, {"control"}),
+    ("deaf", {"level": 0.5}, {"level"}),
+    ("weight", {"seeds": 3}, {"power"}),
+    ("weight", {"seeds": 10}, {"power"}),
+    ("weight", {"metric": "final_accuracy"}, {"power"}),
+    ("weight", {"column": "tuned"}, {"power"}),
+    ("weight", {"margin": 0.4}, {"power"}),
+    ("weight", {"level": 0.5}, {"level", "margin"}),
+    ("weight", {"second": "ce-only"}, {"question", "power"}),
+    ("weight", {"changes": ("settings.alpha_min",)}, {"control"}),
+    ("weight", {"shows": "lower_accuracy"}, {"proof"}),
+]
+"""Weak plans: a case, what is changed, and the lines of the rubric that it loses; each is a mistake of its exercise."""
+
+
+def weak(case: str) -> list[str]:
+    return [plan(case, **changed) for of, changed, _ in LOSES if of == case]
+
+
 MISTAKES = {
     "18.1": [
         DIGEST.format(text="json.dumps(plan)"),  # the order of keys counts
@@ -39,15 +80,8 @@ MISTAKES = {
         "def digest(plan):\n    return hash(json.dumps(plan, sort_keys=True))",  # another one in another process
     ],
     "18.2": [
-        plan("lead", column="rate 1"),
-        plan("lead", metric="best_accuracy"),
-        plan("lead", margin=0),
-        plan("lead", margin=25),
-        plan("lead", cell="fedbuff", changes=["algorithm"]),
-        plan("lead", cell="noise"),  # tuned, it has other rates
-        plan("lead", shows=[]),
+        *weak("lead"),
         plan("lead", second="ca2fl"),
-        plan("lead", level=0.5),
         plan("lead", second="fedbuf"),  # there is no such cell
         "lead = 12.5",
     ],
@@ -56,20 +90,6 @@ MISTAKES = {
         ACTED.format(value="(treated['weights_sha256'].to_numpy() != control['weights_sha256'].to_numpy()).any()"),
         ACTED.format(value="treated['weights_sha256'].tolist() != control['weights_sha256'].tolist()"),
     ],
-    "18.4": [
-        plan("deaf", shows=["it_ran", "same_schedule"]),
-        plan("deaf", shows=["lower_accuracy"]),
-        plan("deaf", predicate="above", margin=0),
-        plan("deaf", margin=3),
-        plan("deaf", changes=["logits"]),
-        plan("lead", name="deaf_plan"),  # another case's
-    ],
-    "18.5": [
-        plan("weight", seeds=3),
-        plan("weight", seeds=10),
-        plan("weight", column="tuned"),  # needs three times as many
-        plan("weight", metric="final_accuracy"),
-        plan("weight", margin=0.4),
-        plan("weight", changes=["settings.alpha_max"]),
-    ],
+    "18.4": [*weak("deaf"), plan("deaf", changes=["logits"]), plan("lead", name="deaf_plan")],  # another case's
+    "18.5": weak("weight"),
 }

@@ -15,24 +15,8 @@ import torch
 
 from asyncfl_lite.tasks import Task, TaskSource
 
-WORDS = [
-    "north",
-    "south",
-    "east",
-    "west",
-    "river",
-    "stone",
-    "apple",
-    "cloud",
-    "paper",
-    "train",
-    "green",
-    "seven",
-    "horse",
-    "table",
-    "light",
-    "sound",
-]
+WORDS = ["north", "south", "east", "west", "river", "stone", "apple", "cloud", "paper", "train", "green", "seven",
+         "horse", "table", "light", "sound"]  # fmt: skip
 
 
 class Shape(NamedTuple):
@@ -63,13 +47,7 @@ def shape_of(name: str, source: TaskSource) -> Shape:
 
 
 def made_up(name: str, source: TaskSource, most: int | None = None) -> Task:
-    """Return a task of the shape of a set of images or clips.
-
-    Args:
-        name: of the data set.
-        source: its settings.
-        most: training samples, and as many test samples, of normal noise; None for all, blank.
-    """
+    """Return a task of the shape of a set of images or clips: blank, or with at most so many samples of noise."""
     shape = shape_of(name, source)
     rng = np.random.default_rng(0)
 

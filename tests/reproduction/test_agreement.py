@@ -13,7 +13,7 @@ from test_decided import kept_with
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.run import run_seeds
 from asyncfl_reproduction.grid.tidy import write_tidy
-from asyncfl_reproduction.report import Page, Recorded, page
+from asyncfl_reproduction.report import Page, Recorded
 from asyncfl_reproduction.report.agreement import agreement, by_seed, in_words
 
 WORDS = {
@@ -64,9 +64,7 @@ def test_only_runs_of_this_report_are_compared_with_the_record(folder):
     assert agreement(read, folder / "kept").empty  # it is the record
 
 
-def test_the_first_line_of_the_report_is_the_answer(folder, monkeypatch):
-    shown: list = []
-    monkeypatch.setattr(page, "display", lambda *more: shown.extend(more))
+def test_the_first_line_of_the_report_is_the_answer(folder, shown):
     Page(folder / "part.yaml", folder / "runs", kept_with(folder / "kept", "reversed")).in_a_minute()
     assert shown[0].data.startswith(
         "**The papers' 12 central comparisons. Recorded, with up to 10 seeds: 1 reversed. This run: none was run. "

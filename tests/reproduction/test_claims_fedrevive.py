@@ -14,32 +14,21 @@ from asked import TIERS, Asked, cells_of
 from asyncfl_lite.runs.assembly import make_simulation
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.jobs import Outcome
-from asyncfl_reproduction.claims import FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, Measured
+from asyncfl_reproduction.claims import FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, Finding, Measured
+from asyncfl_reproduction.claims import fedrevive as claims
 from asyncfl_reproduction.claims.fedrevive import RECORDED, roughness, sooner
+from asyncfl_reproduction.measure import fedrevive as measure
+from asyncfl_reproduction.published import published
 
 TABLE4 = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "femnist": "FEMNIST", "newsgroups": "20NewsGroups"}
 PAPER = cells_of("fedrevive", "paper")
 
 
-def test_the_papers_numbers_are_in_the_papers_tier():
-    by_name = {name: cell.config for name, cell in PAPER.items()}
-    assert {(c.clients, c.concurrency, c.local_steps, c.batch_size, c.client_optimizer) for n, c in by_name.items()
-            if "snippets" not in n} == {(1000, 100, 25, 32, "adam")}  # fmt: skip
-    table4 = {
-        "cifar10": (3e-4, 0.05, 2),
-        "cifar100": (3e-4, 0.1, 3),
-        "newsgroups": (1e-3, 0.1, 3),
-        "femnist": (1e-3, 0.025, 1),
-    }
-    for data, expected in table4.items():
-        buff = by_name[f"fedrevive/table1/{data}/fedbuff"]
-        assert (buff.client_lr, buff.server_lr, buff.buffer_size) == expected
-        own, damped = by_name[f"fedrevive/table1/{data}/fedrevive"], by_name[f"fedrevive/table1/{data}/afl_dw"]
-        assert (own.client_lr, own.server_lr) == (damped.client_lr, damped.server_lr)  # the paper gives AFL-DW the same
-    assert by_name["fedrevive/table1/cifar100/dd_fedrevive"].client_lr == 1e-4
-    assert by_name["fedrevive/table1/cifar10/fedrevive"].settings.kd_lr == 1e-4
-    assert all(c.alpha == 1.0 for n, c in by_name.items() if "dir1" in n)
-    assert all(c.delay == "fedrevive_shift" for n, c in by_name.items() if "shifted" in n)
+def test_figures_have_the_heterogeneity_and_delays_that_they_print():
+    """What tables print is in test_setups.py."""
+    for name, cell in PAPER.items():
+        assert "dir1" not in name or cell.config.alpha == 1.0
+        assert "shifted" not in name or cell.config.delay == "fedrevive_shift"
 
 
 def test_the_versions_that_ours_names_are_the_clocks():
@@ -144,3 +133,65 @@ def test_roughness_does_not_count_a_steady_rise():
     assert roughness(steady) == pytest.approx(0, abs=1e-9)
     assert roughness(shaking) == pytest.approx(0.02)
     assert np.isnan(roughness(steady[:3]))
+
+
+BY_ID = {claim.id: claim for claim in claims.SIMULATED}
+
+
+def verdict(name: str) -> str:
+    return BY_ID[name].check(Measured({})).verdict
+
+
+@pytest.mark.parametrize("name", ["FR-T3-a", "FR-T3-b", "FR-T3-c", "FR-F6-a", "FR-F7-a", "FR-F11-a", "FR-X-b"])
+def test_what_needs_no_training_holds(name):
+    assert verdict(name) == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [("FR-T3-a", "distillation, sequential"), ("FR-T3-b", "client"), ("FR-X-b", "T4")]
+)
+def test_printed_arithmetic_can_fail(monkeypatch, name, row):
+    def other(paper, artefact):
+        table = published(paper, artefact).copy()
+        text = table["component"] if "component" in table else table["metric"]
+        ours = text.str.contains(row, regex=False) & ~table["metric"].str.contains("per iteration")
+        table.loc[ours, "value"] *= 0.1 if name == "FR-X-b" else 3
+        return table
+
+    monkeypatch.setattr(claims, "published", other)
+    assert verdict(name) == FAILS
+
+
+SHAKE = np.random.default_rng(7).standard_normal((4, 10)) / 1000
+
+
+@pytest.mark.parametrize(("values", "better"), [((1, 2, 3, 4), HOLDS), ((1, 3, 2, 9), REVERSED)])
+def test_divergences(monkeypatch, values, better):
+    tables = dict(zip(measure.PROBED, values, strict=True))
+    monkeypatch.setattr(
+        measure,
+        "short_run_divergences",
+        lambda data: pd.DataFrame({"proxy": tables[data] + SHAKE[0], "uniform": 5 + SHAKE[1]}),
+    )
+    assert (verdict("FR-T2-a"), verdict("FR-T2-b")) == (better, NOT_RUN)
+
+
+@pytest.mark.parametrize(
+    ("parts", "first", "second"),
+    [((1, 2, 3), HOLDS, HOLDS), ((2, 1, 0.5), REVERSED, REVERSED), ((1, 2, 1.5), HOLDS, REVERSED)],
+)
+def test_parts_of_an_update(monkeypatch, parts, first, second):
+    named = zip(("stale", "distilled", "both"), parts, SHAKE[:3], strict=True)
+    table = pd.DataFrame({name: part + aside for name, part, aside in named})
+    monkeypatch.setattr(measure, "short_run_parts", lambda: table)
+    assert (verdict("FR-F4-b"), verdict("FR-F4-c")) == (first, second)
+
+
+def test_short_runs_give_findings():
+    for name in ("FR-F4-b", "FR-F4-c"):
+        finding = BY_ID[name].check(Measured({}))
+        assert isinstance(finding, Finding)
+        assert finding.verdict != NOT_RUN
+    table = measure.short_run_divergences("CIFAR-10")
+    assert len(table) == 3
+    assert (table["proxy"] < table["uniform"]).all()

@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -16,10 +15,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from test_workers import deadly
 
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, connected, outcomes
+from conftest import toy_grid, wait_for
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'asyncfl-lite[dask]'")
@@ -27,27 +28,11 @@ pytest.importorskip("distributed", reason="dask.distributed is not installed: pi
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
-PAPER = """
-paper: toy
-tiers:
-  smoke:
-    seeds: [0]
-    settings: {task: digits, clients: 6, concurrency: 3, buffer_size: 2, rounds: 3}
-cells:
-  toy/{rate}:
-    over:
-      rate:
-        a: {settings: {client_lr: 0.1}}
-        b: {settings: {client_lr: 0.2}}
-        c: {settings: {client_lr: 0.3}}
-"""
 
 
 @pytest.fixture
 def grid(tmp_path):
-    (tmp_path / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
-    (tmp_path / "toy.yaml").write_text(PAPER)
-    return tmp_path / "smoke.yaml"
+    return toy_grid(tmp_path, "toy/a", "toy/b", "toy/c")
 
 
 @pytest.fixture
@@ -73,13 +58,6 @@ def cluster(tmp_path):
     for process in reversed(started):
         process.kill()
         process.wait()
-
-
-def wait_for(condition, seconds=90):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 def listening(pids):
@@ -140,8 +118,8 @@ def who(cell, runs):
 def test_cells_for_a_gpu_run_on_workers_that_offer_one_and_the_grid_says_if_none_does(grid, cluster, tmp_path, capfd):
     address, start_worker = cluster
     start_worker()
-    paper = (tmp_path / "toy.yaml").read_text().replace("rounds: 3}", "rounds: 3, device: auto}")
-    (tmp_path / "toy.yaml").write_text(paper.replace("c: {settings: {", "c: {settings: {device: cpu, "))
+    cells = {"toy/a": {}, "toy/b": {}, "toy/c": {"settings": {"device": "cpu"}}}
+    toy_grid(tmp_path, cells=cells, device="auto")
     list(outcomes(who, expand_grid(grid), tmp_path / "none", scheduler=address))
     assert "no worker offers a GPU (dask worker … --resources GPU=1)" in capfd.readouterr().err
     tagged = start_worker("--resources", "GPU=1")
@@ -152,22 +130,14 @@ def test_cells_for_a_gpu_run_on_workers_that_offer_one_and_the_grid_says_if_none
     assert capfd.readouterr().err == ""
 
 
-def deadly(cell, runs):
-    """Stands for a cell that took two workers with it and takes a third."""
-    if cell.name == "toy/a":
-        (cell.folder(runs) / BEGUN).write_text("3")
-        os.kill(os.getpid(), signal.SIGKILL)
-    return cell.name, "not run, in this test"
-
-
-def test_a_cell_that_kills_every_worker_fails_and_the_others_are_done(grid, cluster, tmp_path):
+def test_a_cell_that_kills_every_worker_fails_and_the_others_are_done(cluster, tmp_path):
     address, start_worker = cluster
     start_worker(), start_worker()
     with connected(address) as client:
         client.wait_for_workers(2, timeout=30)
-    ended = dict(outcomes(deadly, expand_grid(grid), tmp_path, scheduler=address))
-    assert ended.pop("toy/a") == "its worker was lost 3 times, killed or out of memory"
-    assert ended == {"toy/b": "not run, in this test", "toy/c": "not run, in this test"}
+    cells = expand_grid(toy_grid(tmp_path, "toy/kills-always", "toy/harmless"))
+    ended = dict(outcomes(deadly, cells, tmp_path, scheduler=address))
+    assert ended == {"toy/kills-always": "its worker was lost 3 times, killed or out of memory", "toy/harmless": None}
 
 
 def test_code_that_the_cluster_does_not_have_is_the_cells_error(grid, cluster, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -16,6 +15,7 @@ import pytest
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.grid import workers
 from asyncfl_reproduction.grid.workers import connected
+from conftest import wait_for
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'asyncfl-lite[dask]'")
@@ -63,10 +63,7 @@ def test_only_who_has_a_certificate_is_let_in(tmp_path, monkeypatch):
 
     try:
         start("scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", str(port))
-        end = time.monotonic() + 60
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert time.monotonic() < end, "the scheduler did not start"
-            time.sleep(0.1)
+        wait_for(lambda: not socket.socket().connect_ex(("127.0.0.1", port)))
         start("worker", f"tls://127.0.0.1:{port}", "--nthreads", "1", "--no-nanny")
         assert "is not a Dask scheduler of that kind" in refused(f"tcp://127.0.0.1:{port}")
         files = {"ca-file": "ca.pem", "client.cert": "node.pem", "client.key": "node.key"}

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-import test_readme as readme
+from refresh import rows_below
 
 from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.home import CELLS, RESULTS
-from asyncfl_reproduction.report import Page, decided, page
+from asyncfl_reproduction.report import Page, decided
 from asyncfl_reproduction.report.shown import RECORDED
 from asyncfl_reproduction.report.shown import claims as claims_shown
 from asyncfl_reproduction.verdicts import VERDICTS
@@ -32,7 +32,7 @@ def test_every_claim_and_headline_has_a_kept_verdict():
 
 def test_the_kept_verdicts_are_those_that_the_results_count():
     """``docs/results.md`` is held to the records by other tests."""
-    rows = readme.rows_below("## Claims, paper by paper", (ROOT / "docs/results.md").read_text())
+    rows = rows_below("## Claims, paper by paper", (ROOT / "docs/results.md").read_text())
     shown = {paper.lower(): [*map(int, counts)] for paper, tier, _, *counts in rows if tier == "laptop"}
     for paper, claims in CLAIMS.items():
         found = KEPT.loc[[claim.id for claim in claims], "verdict"].value_counts()
@@ -49,14 +49,6 @@ def test_a_single_cell_is_no_cells(done, cells, said):
     assert said in decided.in_words(recorded, KEPT)
 
 
-@pytest.fixture
-def shown(monkeypatch):
-    """What a page displays, as text."""
-    things: list = []
-    monkeypatch.setattr(page, "display", lambda *more: things.extend(more))
-    return lambda: "\n".join(getattr(one, "data", None) or one.to_html() for one in things)
-
-
 def kept_with(folder: Path, verdict: str) -> Path:
     (folder / "laptop").mkdir()
     rows = [{"id": "FE-2", "verdict": verdict, "seeds": 10, "mean": 0.123, "low": -0.1, "high": 0.15, "unit": "points"}]
@@ -69,7 +61,7 @@ def kept_with(folder: Path, verdict: str) -> Path:
 def test_the_first_page_shows_both_verdicts_and_what_to_open_next(tmp_path, shown, verdict):
     one = Page(CELLS / "smoke.yaml", tmp_path / "runs", kept_with(tmp_path, verdict))
     one.in_a_minute()
-    told = shown()
+    told = "\n".join(getattr(part, "data", None) or part.to_html() for part in shown)
     row = next(line for line in re.findall(r"<tr>.*?</tr>", told, re.S) if "above FedBuff there" in line)
     assert "not run" in row and f"{verdict}: +12.3 [−10.0, 15.0], 10 seeds" in row
     answer = f"Recorded, with up to 10 seeds: 1 {verdict}. This run: none was run.**"

@@ -52,8 +52,3 @@ def test_the_paper_tier_runs_on_either_and_can_be_estimated_without_a_gpu(monkey
     given = cell.config.as_dict() | made
     small = type(cell)(cell.name, cell.tier, Config(**given), (0,))
     assert not estimate([small], tmp_path).unknown
-
-
-def test_a_misspelt_device_is_one_line_that_names_auto():
-    with pytest.raises(ValueError, match="device: must be auto or a device of torch's, such as cpu, cuda or cuda:1"):
-        Config(device="gpu")

@@ -28,25 +28,19 @@ from asyncfl_reproduction.grid.interrupts import MESSAGE
 from asyncfl_reproduction.grid.run import run_grid, run_seeds, summarise_cell
 from asyncfl_reproduction.report import Recorded
 from asyncfl_reproduction.report.tables import beside
+from conftest import toy_grid, wait_for
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "notebooks/experiment.ipynb"
-PAPER = """
-paper: toy
-tiers:
-  smoke:
-    about: a toy
-    seeds: [0, 1]
-    settings: {task: digits, clients: 6, concurrency: 3, buffer_size: 2, local_steps: 2, rounds: 3}
-cells:
-  toy/one/fedbuff:
-    settings: {algorithm: fedbuff}
-  toy/two/fedecho:
-    settings: {algorithm: fedecho, settings: {distill_samples: 40}}
-  toy/laptop-only:
-    settings: {algorithm: fedbuff}
-    tiers: {laptop: {}}
-"""
+CELLS = {
+    "toy/one/fedbuff": {},
+    "toy/two/fedecho": {"settings": {"algorithm": "fedecho", "settings": {"distill_samples": 40}}},
+    "toy/laptop-only": {"tiers": {"laptop": {}}},
+}
+
+
+def write_experiments(folder):
+    toy_grid(folder, cells=CELLS, seeds=(0, 1), task="digits", local_steps=2)
 
 
 @pytest.fixture
@@ -55,11 +49,6 @@ def experiments(tmp_path):
     folder.mkdir()
     write_experiments(folder)
     return folder
-
-
-def write_experiments(folder):
-    (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
-    (folder / "toy.yaml").write_text(PAPER)
 
 
 def change(experiments, path, value):
@@ -113,7 +102,7 @@ def test_grid_runs_fails_resumes_and_skips(experiments, tmp_path):
 def test_a_cell_that_trains_too_long_is_stopped_and_its_runs_are_saved(experiments, tmp_path, monkeypatch):
     """With a real kernel, which trains for half an hour if nobody stops it."""
     monkeypatch.setattr(kernels, "GRACE", 2.0)
-    change(experiments, ("cells", "toy/one/fedbuff", "settings", "rounds"), 1_000_000)
+    change(experiments, ("cells", "toy/one/fedbuff", "settings"), {"rounds": 1_000_000})
     cells = expand_grid(experiments / "smoke.yaml", only="toy/one/*")
     report = run_grid(cells, tmp_path / "runs", minutes_per_cell=0.03, notebook=TEMPLATE)
     told = "stopped after 0.03 minutes; what it finished is kept, and the same command continues"
@@ -155,7 +144,7 @@ def recorded(recorded_once, tmp_path):
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        (("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07, ["changed", "complete"]),
+        (("cells", "toy/one/fedbuff", "settings"), {"client_lr": 0.07}, ["changed", "complete"]),
         (("cells", "toy/two/fedecho", "tiers"), {"smoke": {"rounds": 4}}, ["complete", "changed"]),
         (("cells", "toy/two/fedecho", "settings", "settings"), {"distill_samples": 41}, ["complete", "changed"]),
         (("tiers", "smoke", "settings", "alpha"), 0.2, ["changed", "changed"]),
@@ -175,7 +164,7 @@ def test_a_change_touches_exactly_its_cells(experiments, recorded, path, value, 
 
 
 def test_only_what_changed_runs_again(experiments, recorded, monkeypatch):
-    change(experiments, ("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07)
+    change(experiments, ("cells", "toy/one/fedbuff", "settings"), {"client_lr": 0.07})
     cells, ran = expand_grid(experiments / "smoke.yaml"), []
     monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, *_: ran.append(cell.name))
     monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)
@@ -265,9 +254,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, record
         [*command, "--runs", str(runs), "--workers", "2", "--yes"], cwd=ROOT, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    end = time.monotonic() + 120
-    while len(list(runs.rglob("checkpoint.pt"))) < 4 and time.monotonic() < end:  # two seeds of each are on their way
-        time.sleep(0.02)
+    wait_for(lambda: len(list(runs.rglob("checkpoint.pt"))) == 4)  # two seeds of each are on their way
     time.sleep(0.5)  # training goes on from there
     others = psutil.Process(grid.pid).children(recursive=True)
     assert len(others) >= 4  # processes, and what kernels are forked from

@@ -14,14 +14,14 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.store import meaning
 from asyncfl_reproduction.tuning import search
 from asyncfl_reproduction.tuning.choices import chosen_for
-from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, read_grids
+from asyncfl_reproduction.tuning.grids import Search, Stage, points_of, read_grids
 from asyncfl_reproduction.tuning.halving import carry_out, edges, grown
 from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, keep, of_cells, rows_of
-from asyncfl_reproduction.tuning.studies import points_of
 
 SETTINGS = {"task": "glyphs", "task_settings": {"samples": 200, "test_samples": 50}, "algorithm": "fedbuff",
-            "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, "eval_every": 1, "local_epochs": 1}  # fmt: skip
-SEARCH = OwnSearch(
+            "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, "eval_every": 1, "local_epochs": 1,
+            "eval_split": "validation"}  # fmt: skip
+SEARCH = Search(
     "paper/table/column/fedbuff",
     SETTINGS,
     {"client_lr": [0.1, 0.2, 0.4], "server_lr": [0.5, 1.0], "settings.staleness_weight": ["none", "poly"]},
@@ -55,7 +55,7 @@ def test_all_are_tried_once_and_the_best_with_more_seeds(monkeypatch, tmp_path):
     # 12 combinations and, as the server's best rate lies on its edge, 6 more; then 3 with one seed more, 2 with two
     assert [seeds.count(seed) for seed in (100, 101, 102, 103)] == [18, 3, 2, 2]
     assert {config.eval_split for config in asked} == {"validation"}
-    assert len(rows_of(of_cells("laptop", SEARCH.cell, tmp_path), SEARCH.cell)) == len(asked)
+    assert len(rows_of(of_cells("laptop", SEARCH.name, tmp_path), SEARCH.name)) == len(asked)
 
 
 def test_what_is_kept_is_not_run_again_and_chooses_the_same(monkeypatch, tmp_path):
@@ -64,9 +64,9 @@ def test_what_is_kept_is_not_run_again_and_chooses_the_same(monkeypatch, tmp_pat
 
     asked = made_up(monkeypatch, accuracy)
     best = carry_out("laptop", SEARCH, tmp_path, lambda line: None)
-    path, whole = of_cells("laptop", SEARCH.cell, tmp_path), list(asked)
-    keep(path, SEARCH.cell, rows_of(path, SEARCH.cell)[:-2])
-    keep(path, "paper/table/column/fedasync", rows_of(path, SEARCH.cell)[:3])
+    path, whole = of_cells("laptop", SEARCH.name, tmp_path), list(asked)
+    keep(path, SEARCH.name, rows_of(path, SEARCH.name)[:-2])
+    keep(path, "paper/table/column/fedasync", rows_of(path, SEARCH.name)[:3])
     asked.clear()
     assert carry_out("laptop", SEARCH, tmp_path, lambda line: None) == best
     assert [config.hash for config in asked] == [config.hash for config in whole[-2:]]

@@ -7,10 +7,8 @@ import subprocess
 import sys
 import threading
 
-import pandas as pd
 import psutil
 import pytest
-import torch
 
 from asyncfl_lite import Config, Run, load_result, run, run_many
 from asyncfl_lite.base.errors import ConfigError
@@ -20,6 +18,7 @@ from asyncfl_lite.runs.results import Trained
 from asyncfl_lite.runs.run import run_in
 from asyncfl_reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 from asyncfl_reproduction.grid.run import run_seeds
+from conftest import same
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "eval_every": 2, "delay": "fedecho_mild"}
 pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
@@ -29,12 +28,6 @@ KINDS = [
     {"algorithm": "fedasmu", "buffer_size": 1},
     {"faults": {"dropout": 0.2, "time_out": 9.0, "partial": 0.3, "duplicate": 0.3}},
 ]
-
-
-def equal(left, right):
-    assert left.summary == right.summary and torch.equal(left.x, right.x)
-    pd.testing.assert_frame_equal(left.updates, right.updates, check_exact=True)
-    pd.testing.assert_frame_equal(left.curve, right.curve, check_exact=True)
 
 
 def signalled(monkeypatch, owner, name, calls, number=signal.SIGINT):
@@ -62,7 +55,7 @@ def test_ctrl_c_saves_the_run_wherever_it_is(kind, where, tmp_path, monkeypatch)
     again = Run(config, checkpoint=path)
     assert again.resume() and len(again.simulation.arrivals) >= 2
     assert f"at version {again.algorithm.version};" in str(told.value)
-    equal(run(config, checkpoint=path), run(config))
+    same(run(config, checkpoint=path), run(config))
     assert not list(tmp_path.iterdir())
 
 
@@ -90,7 +83,7 @@ def test_other_signals_save_and_then_do_what_they_did_before(name, tmp_path, mon
         run_in(tmp_path, config)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert ended == [["checkpoint.pt"]] and capsys.readouterr().err.startswith("asyncfl-lite: interrupted at version ")
-    equal(run_in(tmp_path, config), run(config))
+    same(run_in(tmp_path, config), run(config))
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU"])
@@ -195,7 +188,7 @@ def test_servers_that_stand_still_in_the_middle_finish_before_runs_are_saved(tmp
             run_many(configs, folders=folders)
     assert any(asked)  # some stood in the middle of a line of theirs
     for result, config in zip(run_many(configs, folders=folders), configs, strict=True):
-        equal(result, run(config))
+        same(result, run(config))
 
 
 @pytest.mark.parametrize("cohort", ["on", "off"])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 from asyncfl_lite import Config
@@ -36,29 +35,24 @@ def without_pictures(folder: Path) -> Path:
     return folder / "template.ipynb"
 
 
-def workers_of(process: int) -> list[int]:
-    """Return the process numbers of the grid's workers among the children of a process."""
+def workers() -> list[psutil.Process]:
+    """Return the grid's workers among the children of this process."""
     found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdecimal() and int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1]) == process:
-                command = (folder / "cmdline").read_text()
-                found += [int(folder.name)] * ("popen_loky" in command)
-        except (OSError, IndexError):  # it has ended
-            continue
+    for process in psutil.Process().children():
+        with suppress(psutil.Error):  # it has ended
+            found += [process] * ("popen_loky" in " ".join(process.cmdline()))
     return found
 
 
 def begun_since(runs: Path, moment: float) -> bool:
     """Whether a process has begun a cell, and claimed it, after a moment."""
+    begun = []
     for path in runs.rglob(".claim-*"):
         with suppress(FileNotFoundError):  # it has just ended
-            if path.stat().st_mtime > moment:
-                return True
-    return False
+            begun.append(path.stat().st_mtime)
+    return max(begun, default=0.0) > moment
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not list processes in /proc")
 def test_a_grid_of_60_cells_whose_workers_die_ends_complete(tmp_path):
     tiny = {"clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 2, "partition": "iid"}
     cells = [Cell(f"luck/{seed:03d}", "smoke", Config(**tiny, seed=seed), (seed,)) for seed in range(60)]
@@ -67,10 +61,10 @@ def test_a_grid_of_60_cells_whose_workers_die_ends_complete(tmp_path):
     def reap() -> None:
         last, at = 0.0, 0
         while len(killed) < DEATHS and not over.wait(rng.uniform(0.2, 1.2)):
-            ended, workers = len(list(tmp_path.glob("smoke/luck/*/result.json"))), workers_of(os.getpid())
-            if ended >= at and workers and begun_since(tmp_path, last):  # those that start are not killed
-                killed.append(rng.choice(workers))
-                os.kill(killed[-1], signal.SIGKILL)
+            ended, there = len(list(tmp_path.glob("smoke/luck/*/result.json"))), workers()
+            if ended >= at and there and begun_since(tmp_path, last):  # those that start are not killed
+                killed.append(rng.choice(there))
+                killed[-1].kill()
                 last, at = time.time(), ended + rng.randint(*BETWEEN)
 
     reaper = threading.Thread(target=reap)

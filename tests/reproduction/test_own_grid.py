@@ -12,9 +12,9 @@ import pytest
 from asyncfl_lite.cli import main
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.run import run_seeds, summarise_cell
-from asyncfl_reproduction.places import tier_file
+from asyncfl_reproduction.home import tier_file
 from asyncfl_reproduction.report import page
-from asyncfl_reproduction.report.own import is_own
+from asyncfl_reproduction.report.notebook import is_own
 
 ROOT = Path(__file__).parents[2]
 SHOWN = re.findall(r"```yaml\n# (\w+\.yaml)\n(.*?)```", (ROOT / "docs/running.md").read_text(), re.S)

@@ -1,4 +1,4 @@
-"""The same configuration gives the same bits: in a fresh process, in a notebook, beside other work, with any workers."""
+"""The same configuration gives the same bits: in a fresh process beside other work, and with any workers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
@@ -66,27 +64,13 @@ def in_a_fresh_process(code) -> dict[str, dict]:
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def in_a_notebook(code) -> dict[str, dict]:
-    """The same from a kernel."""
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    NotebookClient(book, kernel_name="python3", timeout=300).execute()
-    (output,) = (output for output in book.cells[0].outputs if output.get("name") == "stdout")
-    return json.loads(output.text)
-
-
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))
 def test_a_fresh_process_beside_others_repeats_it(algorithm, here, in_a_fresh_process):
     assert in_a_fresh_process[algorithm] == here[algorithm]
 
 
-@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
-def test_a_notebook_repeats_it(algorithm, here, in_a_notebook):
-    assert in_a_notebook[algorithm] == here[algorithm]
-
-
 def test_any_number_of_workers_repeats_it(tmp_path):
-    """Two cells of two seeds, which run in lockstep there, by one worker and by two; then one run alone."""
+    """A kernel's bits are those of this process in test_warm_kernels.py, too. Two cells of two seeds, which run in lockstep there, by one worker and by two; then one run alone."""
     tiny = {**SMALL, "rounds": 3}
     cells = [
         Cell(f"repeat/{name}", "smoke", Config(**{**tiny, "algorithm": name}), (3, 4)) for name in ("fedbuff", "fedac")

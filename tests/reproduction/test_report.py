@@ -23,7 +23,7 @@ from asyncfl_reproduction.grid.tidy import read_tidy, write_tidy
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.measure import fedrevive
 from asyncfl_reproduction.published import artefacts, layout, published
-from asyncfl_reproduction.report import Recorded, export, head_to_head, metrics, page, ranks, summary, tables
+from asyncfl_reproduction.report import Recorded, export, head_to_head, metrics, page, summary, tables
 from asyncfl_reproduction.report import recorded as reading
 from asyncfl_reproduction.report.notebook import as_pages, make_report
 from asyncfl_reproduction.report.recorded import Ours
@@ -80,18 +80,10 @@ def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7
         curve = pd.DataFrame({"version": [0, 1, 2, 3, version], "time": times, "updates": range(0, 25, 5), "loss": 1.0})
         curve["accuracy"] = [0.1, 0.2, 0.95, 0.95, accuracy]
         numbers = {
-            "final_accuracy": accuracy,
-            "last5_accuracy": accuracy - 0.1,
-            "best_accuracy": 0.95,
-            "virtual_time": 20.0,
-            "versions": version,
-            "client_updates": 20,
-            "mean_staleness": 1.0,
-            "max_staleness": 3,
-            "most_versions_in_flight": 4,
-            "parameters": 100,
-            **more,
-        }
+            "final_accuracy": accuracy, "last5_accuracy": accuracy - 0.1, "best_accuracy": 0.95, "virtual_time": 20.0,
+            "versions": version, "client_updates": 20, "mean_staleness": 1.0, "max_staleness": 3,
+            "most_versions_in_flight": 4, "parameters": 100, **more,
+        }  # fmt: skip
         updates = pd.DataFrame({"client": [0], "dispatched_at": [0.0], "arrived_at": [1.0], "staleness": [0]})
         flight = pd.DataFrame(columns=["client", "dispatched_at", "start_version", "called_off_at"])
         clients = pd.DataFrame({"client": [0], "num_samples": [9], "category": [""]})
@@ -218,32 +210,21 @@ def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, refer
     assert bool(tables.background(found)) == bool(verdict)
 
 
-def run_notebook(monkeypatch, tier, runs, folder):
-    """Execute the notebook's code in this process; return what it displays."""
-    shown: list = []
-    monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
+def of(kind, shown):
+    """What is displayed of a kind."""
+    return [one.data for one in shown if type(one).__name__ == kind]
+
+
+def test_the_notebook_works_with_nothing_recorded(shown, tmp_path):
     names: dict = {}
     for code in CODE:
         exec(code, names)
-        names.update({name: str(value) for name, value in (("tier_file", tier), ("runs", runs), ("tables", folder))})
-    return shown
-
-
-def texts(shown):
-    return [one.data for one in shown if type(one).__name__ == "Markdown"]
-
-
-def html(shown):
-    return [one.data for one in shown if type(one).__name__ == "HTML"]
-
-
-def test_the_notebook_works_with_nothing_recorded(monkeypatch, tmp_path):
-    shown = run_notebook(monkeypatch, SMOKE, tmp_path / "none", tmp_path / "tables")
-    said = texts(shown)
-    folds = [int(count) for text in html(shown) for count in re.findall(r"<summary>(\d+) figures? not run", text)]
+        names |= {"tier_file": str(SMOKE), "runs": str(tmp_path / "none"), "tables": str(tmp_path / "tables")}
+    said, html = of("Markdown", shown), of("HTML", shown)
+    folds = [int(count) for text in html for count in re.findall(r"<summary>(\d+) figures? not run", text)]
     assert sum(folds) >= 35
-    assert sum("numbers not run" in text for text in html(shown)) >= 18  # tables and texts
-    assert len(re.findall(r"<summary>\d+ claims not run", "".join(html(shown)))) == 4  # of each paper
+    assert sum("numbers not run" in text for text in html) >= 18  # tables and texts
+    assert len(re.findall(r"<summary>\d+ claims not run", "".join(html))) == 4  # of each paper
     assert any("settings (a workload under a delay law) are recorded" in text for text in said)  # the package's league
     assert any(re.match(r"\*\*0 of \d+ cells recorded", text) for text in said)
     drawn = sum(type(one).__name__ == "Image" for one in shown)
@@ -281,7 +262,7 @@ def test_tables_are_files_in_three_formats_that_read_back(tmp_path):
 CONSTANT = {"largest_prediction_share": 1.0, "worst_class_accuracy": 0.0}
 
 
-def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
+def test_constant_answers_are_marked_wherever_they_stand(tmp_path, shown):
     for method in ("fedbuff", "fedecho"):
         record(tmp_path, f"fedecho/table4/{method}", (0.53, 0.53, 0.53), **CONSTANT)
     record(tmp_path, "fedadt/table1/mnist-dir0.1/fedadt", worst_class_accuracy=0.0, largest_prediction_share=0.4)
@@ -295,15 +276,10 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
     assert claims.loc["FE-T4-a", "ours"] == OPEN and "did not train" in claims.loc["FE-T4-a", "detail"]
     counts = summary.verdicts(recorded).set_index("paper")[OPEN]
     assert counts.to_dict() == {"FedEcho": 1, "FedRevive": 0, "KUIPER": 0, "FedADT": 0, "all": 1}
-    shown = []
-    monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
-    one = page.Page(SMOKE, tmp_path)
-    one.summary()
-    (told,) = html(shown)
-    assert (
-        "2 of 3 cells predict one class for everything" in told
-        and "FedEcho, Table 4: FedEcho (constant answer)" in told
-    )
+    page.Page(SMOKE, tmp_path).summary()
+    (told,) = of("HTML", shown)
+    assert "2 of 3 cells predict one class for everything" in told
+    assert "FedEcho, Table 4: FedEcho (constant answer)" in told
 
 
 def test_runs_of_another_meaning_are_flagged_and_left_out(monkeypatch, tmp_path):
@@ -330,11 +306,11 @@ def test_ranks_and_nemenyis_difference_are_demsars():
         f"place {index}": {m: 50 + 10 * i + rng.random(3) for i, m in enumerate(head_to_head.FIVE)}
         for index in range(4)
     }
-    found = ranks.ranking(there, head_to_head.FIVE)
+    found = head_to_head.ranking(there, head_to_head.FIVE)
     assert list(found.ranks) == [1, 2, 3, 4, 5] and list(found.ranks.index) == list(head_to_head.FIVE[::-1])
     assert found.blocks == 12 and found.p < 1e-6
     assert found.critical == pytest.approx(2.728 * np.sqrt(5 * 6 / (6 * 12)), abs=2e-3)  # q of Demšar's Table 5
-    assert ranks.groups(found) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert head_to_head.groups(found) == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
 def test_the_column_with_fixed_servers_has_a_place_of_its_own():
@@ -360,7 +336,7 @@ def test_what_is_not_in_runs_is_read_from_the_kept_tables(tmp_path):
     assert kept not in alone.results and alone.from_kept == set()
     both = Recorded(SMOKE, tmp_path / "runs", tmp_path / "results")
     assert both.from_kept == {kept} and len(both.results[kept]) == len(cell.seeds)
-    assert both.accuracies(here).tolist() == [0.6] * 3  # one's own runs go before
+    assert [result.summary["final_accuracy"] for result in both.results[here]] == [0.6] * 3  # one's own runs go before
     ends = tables.beside(both, "FedADT", "Table II").set_index("cell")
     assert ends.loc[kept, "ours"] == "42.00 ± 2.00"
 
@@ -439,13 +415,11 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture
-def hostile(tmp_path, monkeypatch):
+def hostile(tmp_path, shown):
     """What a report shows of an experiment's file with HTML wherever it may say what it likes."""
     tier = {"about": f"about {HOSTILE}", "seeds": [0], "settings": {}, "ours": {f"rate {HOSTILE}": f"why {HOSTILE}"}}
     (tmp_path / "p.yaml").write_text(json.dumps({"paper": "p", "tiers": {"t": tier}, "cells": {"fedecho/a": {}}}))
     (tmp_path / "t.yaml").write_text("{tier: t, papers: [p.yaml]}")
-    shown = []
-    monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
     one = page.Page(tmp_path / "t.yaml", tmp_path)
     for part in (one.stand_ins, one.ours, one.cells, one.summary, lambda: one.table("FedEcho", "Table 2")):
         part()

@@ -19,7 +19,7 @@ from asyncfl_lite.base import claims
 from asyncfl_lite.base.claims import CLAIM, Elsewhere, claim, held
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, FINISHED, outcomes
-from conftest import toy_grid
+from conftest import toy_grid, wait_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,10 +110,7 @@ def test_a_claim_is_renewed_while_its_cell_runs(tmp_path, monkeypatch):
     path = claim(tmp_path / CLAIM, "one")
     make_old(path, 1000)
     with held(path):
-        end = time.monotonic() + 10
-        while time.time() - path.stat().st_mtime > 500:
-            assert time.monotonic() < end, "not renewed"
-            time.sleep(0.01)
+        wait_for(lambda: time.time() - path.stat().st_mtime < 500, 10)
 
 
 def test_a_grid_leaves_to_others_what_they_have_and_takes_what_they_lost(grid, tmp_path, ended):
@@ -161,13 +158,6 @@ def started(grid, runs, *options):
     )
 
 
-def wait_for(condition, seconds=150):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
-
-
 @pytest.mark.long
 def test_two_grids_share_the_cells_of_a_folder(grid, tmp_path):
     """Real processes and kernels: each cell is run once, by one of the two."""
@@ -183,9 +173,8 @@ def test_two_grids_share_the_cells_of_a_folder(grid, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_killed_grid_leaves_no_process_and_its_cells_to_the_next(grid, tmp_path, workers):
-    runs, content = tmp_path / "runs", json.loads((tmp_path / "toy.yaml").read_text())
-    long = {"settings": {"rounds": 1_000_000, "eval_every": 100_000}}
-    (tmp_path / "toy.yaml").write_text(json.dumps({**content, "cells": {"toy/a": long, "toy/b": long}}))
+    runs = tmp_path / "runs"
+    toy_grid(tmp_path, "toy/a", "toy/b", rounds=1_000_000, eval_every=100_000)
     process = started(grid, runs, "--workers", str(workers))
     wait_for(lambda: len(list(runs.rglob(".experiment.*.part.ipynb"))) == workers)  # each has a kernel
     grid_process, enough = psutil.Process(process.pid), {1: 2, 2: 6}[workers]  # what kernels are forked from, kernels

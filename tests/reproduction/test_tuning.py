@@ -14,12 +14,12 @@ from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.run import Report, run_grid
 from asyncfl_reproduction.report.searches import searches
-from asyncfl_reproduction.tuning import outcomes, tuned
+from asyncfl_reproduction.tuning import choices, outcomes
 from asyncfl_reproduction.tuning import search as carried_out
+from asyncfl_reproduction.tuning.choices import edges_of
+from asyncfl_reproduction.tuning.grids import parts_of, points_of, read_searches
 from asyncfl_reproduction.tuning.outcomes import METRIC
 from asyncfl_reproduction.tuning.search import tune
-from asyncfl_reproduction.tuning.studies import points_of, read_searches
-from asyncfl_reproduction.tuning.tuned import edges_of
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "rounds": 3, "eval_every": 1, "local_epochs": 1}
@@ -51,6 +51,21 @@ def studies(tmp_path):
     return written
 
 
+@pytest.fixture(autouse=True)
+def no_growth(request, monkeypatch):
+    """Grids stay as they are, but in the test of how they grow."""
+    if "grows" not in request.node.name:
+        monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+
+
+@pytest.fixture
+def ran(monkeypatch) -> list[int]:
+    """How many configurations were run at once."""
+    noted, real = [], carried_out.results_of
+    monkeypatch.setattr(carried_out, "results_of", lambda configs: noted.append(len(configs)) or real(configs))
+    return noted
+
+
 def rows_of(folder: Path, name: str) -> list[outcomes.Row]:
     return outcomes.rows_of(outcomes.of_studies(folder), f"small/{name}")
 
@@ -60,8 +75,7 @@ def tuned_silently(search, folder: Path) -> tuple[dict, list[str]]:
     return tune(search, folder, lines.append), lines
 
 
-def test_all_combinations_are_tried_with_every_seed_and_the_best_mean_is_chosen(studies, tmp_path, monkeypatch):
-    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+def test_all_combinations_are_tried_with_every_seed_and_the_best_mean_is_chosen(studies, tmp_path):
     search, _, _ = read_searches(studies())
     best, lines = tuned_silently(search, tmp_path)
     rows = rows_of(tmp_path, "fedbuff-tuned")
@@ -85,7 +99,6 @@ def test_an_edge_that_is_best_grows_twice_and_no_more(studies, tmp_path, monkeyp
 
 
 def test_a_combination_that_diverges_is_an_outcome_and_never_the_choice(studies, tmp_path, monkeypatch):
-    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
     wild = {"client_lr": [0.1, 1e30], "server_lr": [1.0]}
     (search,) = read_searches(studies(methods={"fedbuff": {"settings": {"buffer_size": 2}, "tuned": wild}}))
     best, _ = tuned_silently(search, tmp_path)
@@ -98,13 +111,10 @@ def test_a_combination_that_diverges_is_an_outcome_and_never_the_choice(studies,
     assert (row["combinations"], row["worst %"]) == (2, "diverged") and row["accuracy %"] > 10
 
 
-def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path, monkeypatch):
-    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path, ran):
     methods = {"fedbuff": {"tuned": {"client_lr": [0.1, 0.2], "server_lr": [0.5, 1.0]},
                            "printed": {"client_lr": [0.05, 0.1, 0.2], "server_lr": [1.0]}}}  # fmt: skip
-    both = {search.column: search for search in read_searches(studies(methods=methods))}
-    ran, real = [], carried_out.results_of
-    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
+    both = {parts_of(search.name)[2]: search for search in read_searches(studies(methods=methods))}
     tune(both["printed"], tmp_path / "alone", str)
     tune(both["tuned"], tmp_path, str)
     tune(both["printed"], tmp_path, str)
@@ -116,12 +126,10 @@ def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path
     assert shared == alone
 
 
-def test_what_was_tried_is_not_run_again_unless_it_means_another_run_now(studies, tmp_path, monkeypatch):
-    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+def test_what_was_tried_is_not_run_again_unless_it_means_another_run_now(studies, tmp_path, ran):
     tune(read_searches(studies())[0], tmp_path, str)
-    before, ran = rows_of(tmp_path, "fedbuff-tuned"), []
-    real = carried_out.results_of
-    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
+    before = rows_of(tmp_path, "fedbuff-tuned")
+    ran.clear()
     tune(read_searches(studies())[0], tmp_path, str)
     assert not ran and rows_of(tmp_path, "fedbuff-tuned") == before
     methods = {**STUDY["methods"]}
@@ -133,7 +141,6 @@ def test_what_was_tried_is_not_run_again_unless_it_means_another_run_now(studies
 
 
 def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatch):
-    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
     monkeypatch.setattr(carried_out, "AT_ONCE", 3)
     real, ran = carried_out.results_of, []
 
@@ -210,10 +217,10 @@ def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, 
 
 def test_what_the_project_has_tried_means_the_same_runs_still():
     searches = read_searches(ROOT / "asyncfl_reproduction/cells/tuning.yaml")
-    made = [search for search in searches if tuned.has_outcomes(search.study, search.method, search.column)]
+    made = [search for search in searches if choices.has_outcomes(search.name)]
     assert made
     for search in made:
-        rows = tuned.tried(search.study, search.method, search.column)
+        rows = choices.tried(search.name)
         known = carried_out.still_known(rows, search)
         assert len(known) == len(rows) >= len(points_of(search.grid)) * len(search.seeds), search.name
 

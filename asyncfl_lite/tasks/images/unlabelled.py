@@ -45,12 +45,7 @@ def fit(images: Tensor, side: int, channels: int) -> Tensor:
 
 
 def sample(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-    """Draw ``count`` random images; none is used again before all the others have been.
-
-    Args:
-        images: ``(n, C, height, width)`` images.
-        count: number of images to draw; may be larger than n.
-    """
+    """Draw ``count`` random rows of ``(n, …)`` images; none is used again before all the others have been."""
     return images[torch.from_numpy(turns(len(images), count, rng))]
 
 
@@ -84,11 +79,7 @@ def moved(
 
 
 def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-    """Draw random images; rotate, shear, scale and shift each one, and erase a random rectangle in it.
-
-    The rotation is up to 45°, the scale 0.7 to 1.3, the shear up to 0.4, and the shift up to a fifth of the
-    side; the rectangle takes 10% to 40% of each side.
-    """
+    """Draw random images; rotate, shear, scale and shift each one, and erase a random rectangle in it."""
     chosen = unit(sample(images, count, rng))
     angle = rng.uniform(-math.pi / 4, math.pi / 4, count)
     scale = rng.uniform(0.7, 1.3, (2, count))
@@ -108,10 +99,7 @@ def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
 def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, points: int = 40) -> Tensor:
     """Draw grey images of one to three quadratic curves, as if drawn with a pen whose width is random in each image.
 
-    Args:
-        side: number of pixels per side of the returned images.
-        finest: number of pixels per side of the raster on which curves are drawn before it is resized.
-        points: number of points along a curve.
+    The curves, of ``points`` points, are drawn on a raster of ``finest`` pixels per side, which is resized to ``side``.
     """
     axis = (np.arange(finest) + 0.5) / finest
     time = np.linspace(0, 1, points)[:, None]
@@ -130,10 +118,7 @@ def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, p
 
 
 def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
-    """Draw colour images: a background that fades between two colours, with two to five blots on it.
-
-    A blot is an ellipse or a rectangle in its own random colour, turned at random, with a soft edge.
-    """
+    """Draw colour images: a background that fades between two colours, with two to five soft ellipses or rectangles."""
     axis = (np.arange(side) + 0.5) / side * 2 - 1
     down, across = np.meshgrid(axis, axis, indexing="ij")
     images = np.empty((count, 3, side, side), dtype=np.float32)
@@ -163,10 +148,7 @@ def _photographs() -> tuple[Tensor, ...]:
 
 
 def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
-    """Return random colour crops of the two photographs that scikit-learn ships, half of them mirrored.
-
-    A crop has 64 to 320 pixels per side, out of a photograph's 427 by 640. The crops stand in for STL-10.
-    """
+    """Return random crops, 64 to 320 pixels per side, of scikit-learn's two photographs; they stand in for STL-10."""
     crops = []
     for _ in range(count):
         photo = _photographs()[rng.integers(2)]
@@ -179,11 +161,7 @@ def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
 
 @lru_cache(maxsize=4)
 def folder_images(root: Path, side: int, channels: int) -> Tensor:
-    """Read all images of a folder and its subfolders, sorted by name: ``(n, channels, side, side)`` in [0, 1].
-
-    They may be images from a generative model, as in FedEcho's synthetic set. Each image is cut to its middle
-    square and resized.
-    """
+    """Read the middle squares of all images in a folder, by name, as ``(n, channels, side, side)`` in [0, 1]."""
     from PIL import Image, UnidentifiedImageError
 
     files = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
@@ -195,25 +173,15 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
             picture = Image.open(path).convert("RGB" if channels == 3 else "L")
         except (UnidentifiedImageError, OSError) as error:
             raise DataError(f"generated: {path} cannot be read as an image: {error}") from None
-        pixels = torch.from_numpy(np.array(picture)).reshape(*picture.size[::-1], channels).permute(2, 0, 1)
-        images.append(_middle_square(pixels)[None])
-    return torch.cat([fit(image, side, channels) for image in images])
-
-
-def _middle_square(image: Tensor) -> Tensor:
-    height, width = image.shape[1:]
-    size = min(height, width)
-    top, left = (height - size) // 2, (width - size) // 2
-    return image[:, top : top + size, left : left + size]
+        size = min(picture.size)
+        left, top = ((length - size) // 2 for length in picture.size)
+        square = np.atleast_3d(np.array(picture.crop((left, top, left + size, top + size))))
+        images.append(fit(torch.from_numpy(square).permute(2, 0, 1)[None], side, channels))
+    return torch.cat(images)
 
 
 def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, UnlabelledSet]:
-    """Return FedEcho's three unlabelled sets for grey images: another data set, warped images, drawn strokes.
-
-    Args:
-        train: ``(n, 1, side, side)`` the training images, to be warped.
-        other: function that returns the other data set's images; it is called only when some of them are drawn.
-    """
+    """Return FedEcho's three unlabelled sets for grey images: ``other`` ones, warped training images, drawn strokes."""
     side = train.shape[-1]
     return {
         "cross": lambda count, rng: resize(sample(other(), count, rng), side),

@@ -12,9 +12,11 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -54,10 +56,7 @@ class Tokeniser:
         return self.model.get_vocab_size()
 
     def __call__(self, texts: Sequence[Text], length: int) -> Tensor:
-        """Return ``(n, length)`` int64 ids: a separator after each sentence, then cut or padded.
-
-        A text that is too long loses its end, but keeps a separator as its last token.
-        """
+        """Return ``(n, length)`` int64 ids: a separator after each sentence, then padded, or cut but for the last."""
         sentences = [sentence for text in texts for sentence in text]
         encoded = iter(self.model.encode_batch_fast(sentences, add_special_tokens=False))
         rows = np.full((len(texts), length), self.ids.padding, dtype=np.int64)
@@ -76,13 +75,7 @@ class Tokeniser:
 def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Tokeniser:
     """Train a small lower-case byte-pair tokeniser on ``texts``; the same texts give the same one.
 
-    The tokeniser is kept in the cache folder, and read from there the next time. It is not an error if that folder
-    cannot be written to.
-
-    Args:
-        name: the task's name, for the file name.
-        texts: the texts on which it is trained.
-        vocabulary: largest number of its tokens.
+    It has at most ``vocabulary`` tokens, and is kept in the cache folder, if possible, in a file with the task's name.
     """
     with needs("text", "a tokeniser"):
         from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
@@ -123,6 +116,18 @@ def fetched(repository: str, part: str, *keys: str, config: str | None = None) -
     except (OSError, ValueError) as error:
         raise DataError(f"download: {repository} cannot be fetched ({reason(error)})") from None
     return list(zip(*(table[key] for key in keys), strict=True))
+
+
+def read_objects(path: Path, **kinds: type) -> pd.DataFrame:
+    """Read the given fields of every object in a file: a JSON list or, in ``.jsonl``, one object per line."""
+    told = f"JSON objects with {', '.join(kinds)}"
+    with files.reading(path, told):
+        table = pd.read_json(path, lines=".jsonl" in path.suffixes, dtype=False)[list(kinds)]
+    sound = [table[key].map(lambda value, kind=kind: isinstance(value, kind)).all() for key, kind in kinds.items()]
+    if table.empty or not all(sound):
+        wanted = " and ".join(f"{key} ({kind.__name__})" for key, kind in kinds.items())
+        raise DataError(f"{path}: must hold objects with {wanted}")
+    return table
 
 
 @dataclass(frozen=True)
@@ -179,8 +184,6 @@ def text_task(
     Args:
         length: number of tokens that a model reads, including its prediction token.
         cross: function that returns other texts.
-        natural: texts for the natural set, if there are any.
-        validation: texts and labels of validation samples, if there are any.
     """
 
     def encoded(part: tuple[Sequence[Text], Sequence[int]]) -> tuple[Tensor, Tensor]:
@@ -308,15 +311,7 @@ def thinned(
     keep: tuple[int, ...] = (),
     share: float = 0.3,
 ) -> Tensor:
-    """Draw random texts and remove tokens from them at random; the tokens that stay close the gaps.
-
-    Args:
-        inputs: ``(n, L)`` whole texts.
-        count: number of texts; none is used again before all the others have been.
-        padding: token that fills up a text.
-        keep: tokens that always stay, such as separators.
-        share: probability that any other token is removed.
-    """
+    """Draw random ``(n, L)`` texts and remove a ``share`` of their tokens, but none of those to ``keep``."""
     chosen = sample(inputs, count, rng)
     gone = torch.from_numpy(rng.random(chosen.shape) < share) & ~torch.isin(chosen, torch.tensor(keep))
     order = gone.long().argsort(dim=1, stable=True)
@@ -324,14 +319,10 @@ def thinned(
 
 
 def written(inputs: Tensor, count: int, rng: np.random.Generator, order: int = 1) -> Tensor:
-    """Generate texts by a Markov chain: each token follows the ``order`` tokens before it as often as in ``inputs``.
+    """Generate texts by a Markov chain: each token follows the ``order`` tokens before it as in ``(n, L)`` inputs.
 
-    No table of frequencies is built: the next token is the one that followed a random occurrence of the tokens before
-    it. If they never had a follower, the chain goes on from a random occurrence of any tokens.
-
-    Args:
-        inputs: ``(n, L)`` texts to imitate, L > ``order``.
-        order: number of tokens on which the next one depends.
+    The next token is the one that followed a random occurrence of the tokens before it; if they never had a follower,
+    the chain goes on from a random occurrence of any tokens.
     """
     texts = inputs.numpy()
     size = int(texts.max()) + 1

@@ -13,28 +13,26 @@ little text do not become clients; their text is the unlabelled set ``natural``.
 from __future__ import annotations
 
 import csv
-import io
 import json
-import lzma
 import math
-import pickle
 import re
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
-from asyncfl_lite.base.files import data_file, data_root, reading, text_of
+from asyncfl_lite.base.files import data_file, data_root, reading, text_of, write_atomically
 from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.splits import balanced, stratified
 from asyncfl_lite.tasks.task import TASKS, FolderSource, Limited, Task
-from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, text_task, written
+from asyncfl_lite.tasks.text.base import SequenceTask, Text, TextSource, fetched, read_objects, text_task, written
 from asyncfl_lite.tasks.text.prose import prose, topics
 
 Labelled = tuple[list[Text], list[int]]
@@ -98,34 +96,22 @@ def _from_glue() -> tuple[Labelled, ...]:
 
 
 def read_pairs(path: Path) -> Labelled:
-    """Read a file of the corpus: tab-separated with a header, no quoting.
-
-    Returns:
-        Pairs of sentences and their labels: 1 if both sentences say the same, else 0.
-    """
-    texts, labels = list[tuple[str, ...]](), list[int]()
-    with reading(path, "UTF-8 text of tab-separated columns"), path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        header = next(rows, [])
-        if not set(COLUMNS) <= set(header):
-            raise DataError(f"{path}: must begin with a line of columns {', '.join(COLUMNS)}")
-        quality, first, second = (header.index(name) for name in COLUMNS)
-        for row in rows:
-            if len(row) != len(header) or row[quality] not in ("0", "1"):
-                raise DataError(f"{path}: line {rows.line_num} is not a pair of {len(header)} columns")
-            texts.append((row[first], row[second]))
-            labels.append(int(row[quality]))
+    """Read pairs of sentences and their labels, 1 if both sentences say the same, else 0."""
+    with reading(path, "UTF-8 text of tab-separated columns"):
+        table = pd.read_csv(path, sep="\t", quoting=csv.QUOTE_NONE, dtype=str, encoding="utf-8-sig", usecols=COLUMNS)
+    wrong = table.isna().any(axis=1) | ~table["Quality"].isin(["0", "1"])
+    if wrong.any():
+        raise DataError(f"{path}: pair {wrong.argmax() + 1} must have a Quality, 0 or 1, and two strings")
+    labels = table["Quality"].astype(int).tolist()
     if min(labels.count(0), labels.count(1)) < 2:
         raise DataError(f"{path}: must hold at least 2 pairs of each Quality, 0 and 1")
-    return texts, labels
+    return list(zip(table["#1 String"], table["#2 String"], strict=True)), labels
 
 
 NEWSGROUPS_HOW = (
-    "get the by-date version (20news-bydate-train/GROUP/POST or 20news-bydate-train.jsonl.xz, and -test) and name "
-    "the folder in task_settings folder or ASYNCFL_DATA, or set download to true for scikit-learn's copy"
+    "set download to true, which makes target_names.json, 20news-bydate-train.jsonl and -test.jsonl of scikit-learn's "
+    "copy, or name a folder that has them in task_settings folder or ASYNCFL_DATA"
 )
-SCIKIT_LEARNS = "20news-bydate_py3.pkz"
-"""Name of the file in which scikit-learn keeps the downloaded data."""
 QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
 """Pattern of a line that quotes, or names the author of a quotation."""
 Posts = tuple[list[str], list[int]]
@@ -180,12 +166,8 @@ class Newsgroups20(Limited, TextSource):
 
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
         if self.is_fetched:
-            return _scikit_learns(data_root(self.folder) / self.places[0], download=True)
+            _download(data_root(self.folder) / self.places[0])
         place = self.home()
-        if (place / "20news-bydate-train").is_dir():
-            return _folders(place)
-        if (place / SCIKIT_LEARNS).is_file():
-            return _scikit_learns(place, download=False)
         path = data_file(place, "target_names.json", how=NEWSGROUPS_HOW)
         with reading(path, "a JSON list of the groups' names"):
             names = tuple(json.loads(text_of(path)))
@@ -202,68 +184,29 @@ class Newsgroups20(Limited, TextSource):
 
 
 def _lines(path: Path, groups: int) -> Posts:
-    texts, labels = [], []
-    opened = lzma.open if path.suffix == ".xz" else open
-    with reading(path, "UTF-8 text, whole"), opened(path, "rt", encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                post = json.loads(line)
-                text, label = post["text"].rstrip("\n\xff"), int(post["label"])  # some copies end in the byte of -1
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise DataError(f"{path}: line {number} is not a JSON object with text and label") from None
-            texts.append(text if "\n" in text else text.replace("\t", "\n"))
-            labels.append(label)
-        check_labels(path, np.array(labels, dtype=np.int64), len(texts), groups)
-    return texts, labels
+    posts = read_objects(path, text=str, label=int)
+    check_labels(path, posts["label"].to_numpy(np.int64), len(posts), groups)
+    texts = (text.rstrip("\n\xff") for text in posts["text"])  # some copies end in the byte of -1
+    return [text if "\n" in text else text.replace("\t", "\n") for text in texts], posts["label"].tolist()
 
 
-def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
-    """Read ``20news-bydate-train/GROUP/POST`` and the same for testing, the layout of the original archive."""
-    from sklearn.datasets import load_files
+def _download(place: Path) -> None:
+    """Let scikit-learn download the posts, and write them into a folder as JSON lines.
 
-    train, test = (
-        load_files(place / f"20news-bydate-{part}", encoding="latin-1", shuffle=False) for part in ("train", "test")
-    )
-    return _of_bunches(train, test)
-
-
-def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, Posts]:
-    """Read scikit-learn's copy; if needed and allowed, scikit-learn downloads the copy and checks its SHA-256.
-
-    The copy is pickled. Only the few classes that it consists of are admitted, so nothing else in it is executed.
+    scikit-learn keeps a pickle, which this package would have to trust, so it gets a folder that does not last.
     """
     from sklearn.datasets import fetch_20newsgroups
 
-    path = home / SCIKIT_LEARNS
-    try:
-        if download and not path.is_file():
-            fetch_20newsgroups(data_home=home, shuffle=False)
-    except (OSError, ValueError) as error:
-        raise DataError(f"download: 20 Newsgroups cannot be fetched ({reason(error)})") from None
-    with reading(path, "what scikit-learn keeps of 20 Newsgroups"):
-        parts = _OnlyPosts(io.BytesIO(zlib.decompress(path.read_bytes()))).load()
-        return _of_bunches(parts["train"], parts["test"])
-
-
-class _OnlyPosts(pickle.Unpickler):
-    allowed = re.compile(
-        r"sklearn\.utils(\._bunch)?\.Bunch|numpy\.(ndarray|dtype)|numpy\.(_?core)\.multiarray\._reconstruct"
-        r"|numpy\.(_?core)\.numeric\._frombuffer|_codecs\.encode"
-    )
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Return a class that the pickle may use; raise an error for all others."""
-        if not self.allowed.fullmatch(f"{module}.{name}"):
-            raise ValueError(f"it names {module}.{name}, which does not belong in it")
-        return super().find_class(module, name)
-
-
-def _of_bunches(train: dict, test: dict) -> tuple[tuple[str, ...], Posts, Posts]:
-    names = tuple(train["target_names"])
-    if names != tuple(test["target_names"]):
-        raise DataError("20news-bydate-test: must have the groups that 20news-bydate-train has")
-    first, second = ((list(part["data"]), part["target"].tolist()) for part in (train, test))
-    return names, first, second
+    with TemporaryDirectory() as folder:
+        for part in ("train", "test"):
+            try:
+                posts = fetch_20newsgroups(data_home=folder, subset=part, shuffle=False)
+            except (OSError, ValueError) as error:
+                raise DataError(f"download: 20 Newsgroups cannot be fetched ({reason(error)})") from None
+            rows = zip(posts["data"], posts["target"].tolist(), strict=True)
+            lines = (json.dumps({"text": text, "label": label}) + "\n" for text, label in rows)
+            write_atomically(place / f"20news-bydate-{part}.jsonl", "".join(lines))
+    write_atomically(place / "target_names.json", json.dumps(list(posts["target_names"])))
 
 
 PLAYS_HOW = (
@@ -275,11 +218,7 @@ UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
 class Alphabet:
-    """The characters of a text, numbered from 1; 0 stands for any other.
-
-    Args:
-        texts: the texts that contain the characters.
-    """
+    """The characters of texts, numbered from 1; 0 stands for any other."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.characters = UNKNOWN + "".join(sorted(set().union(*texts)))
@@ -301,12 +240,7 @@ class Alphabet:
 
 
 def character_task(
-    name: str,
-    roles: Mapping[str, str],
-    others: Iterable[str],
-    cross: Callable[[], str],
-    length: int,
-    **about: Any,
+    name: str, roles: Mapping[str, str], others: Iterable[str], cross: Callable[[], str], length: int, **about: Any
 ) -> SequenceTask:
     """Make a task of predicting the next character in roles' texts; the roles are the samples' owners.
 
@@ -318,9 +252,6 @@ def character_task(
         others: texts of roles that are not clients.
         cross: function that returns another text.
         length: number L of characters in a window.
-
-    Raises:
-        ConfigError: when there are no roles, or one has fewer than five windows.
     """
     alphabet = Alphabet(roles.values())
     windows = [alphabet.windows(text, length) for text in roles.values()]
@@ -358,12 +289,9 @@ def character_task(
 
 
 def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return each role's speeches, joined by line breaks, and the number of characters in its blocks.
+    """Return each role's speeches, joined by line breaks, and the number of characters in its blocks with its name.
 
-    The number includes the name at the head of a block.
-
-    Args:
-        play: text of blocks with empty lines between them, each with a line ``SPEAKER:`` and a speech.
+    Blocks have empty lines between them; each has a line ``SPEAKER:`` and a speech.
     """
     speeches: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
@@ -377,10 +305,7 @@ def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
 
 @TASKS.register("shakespeare")
 class Shakespeare(FolderSource):
-    """Next-character prediction on Shakespeare's plays, by role (105 roles of tinyshakespeare).
-
-    It is scored by perplexity.
-    """
+    """Next-character prediction on Shakespeare's plays, by role (105 of tinyshakespeare), scored by perplexity."""
 
     places = ("tinyshakespeare", "shakespeare")
     how = PLAYS_HOW

@@ -61,15 +61,7 @@ def any_way(images: Tensor, count: int, frames: int, rng: np.random.Generator) -
 
 
 def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-    """Return random clips as other recordings might show them: zoomed, mirrored, played backwards.
-
-    The part that is seen takes 60% to 100% of each side. A clip is mirrored with probability 1/2, and runs backwards
-    with probability 1/4.
-
-    Args:
-        clips: ``(n, C, T, side, side)`` clips.
-        count: number of clips to return; may be larger than n.
-    """
+    """Return random ``(n, C, T, side, side)`` clips as others might have recorded them: zoomed, mirrored, reversed."""
     chosen, side = sample(clips, count, rng), clips.shape[-1]
     sizes = np.ceil(side * rng.uniform(0.6, 1.0, count)).astype(int)
     tops, lefts = (np.floor(rng.random(count) * (side - sizes + 1)).astype(int) for _ in range(2))
@@ -109,11 +101,7 @@ class MovingDigits(SeededSource):
     frame shows no direction."""
 
     def versions(self) -> tuple[Callable[[], Task], Callable[[int], Task]]:
-        """Return functions that make the task, and the version whose digits a seed splits.
-
-        The digits in the test clips, in the clients' clips and in the clips for pre-training are taken from three
-        disjoint sets, the same in every run.
-        """
+        """Return functions that make the task, and the version whose digits a seed splits."""
         return self._fixed, self.draw
 
     def _fixed(self) -> Task:

@@ -1,13 +1,12 @@
 """Video: clips of human actions, read from folders of video files and their authors' split files.
 
 KUIPER (§4) distils a model on Kinetics and fine-tunes it on HMDB51 (8 frames per clip) and UCF101 (32 frames). PyAV
-decodes the files, once, into the cache folder; a warning names clips that cannot be read, and they are left out. The
+decodes the files, once, into the cache folder; clips that cannot be read are left out, with a warning. The
 stand-in for all three data sets is in :mod:`asyncfl_lite.tasks.video.motion`.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -26,15 +26,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from asyncfl_lite.base.errors import DataError, ResultError, needs
-from asyncfl_lite.base.files import (
-    CACHE,
-    DAMAGE,
-    cache_root,
-    data_file,
-    reading,
-    text_of,
-    write_atomically,
-)
+from asyncfl_lite.base.files import CACHE, DAMAGE, cache_root, data_file, reading, text_of, write_atomically
 from asyncfl_lite.tasks.images.base import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize, strokes
 from asyncfl_lite.tasks.task import TASKS, FolderSource, Task, UnlabelledSet
@@ -43,29 +35,13 @@ from asyncfl_lite.tasks.video.motion import any_way, replayed
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
 """Mean and standard deviation of red, green and blue in Kinetics-400, in [0, 1], as torchvision's video models use
 them."""
-MOST_WARNINGS = 10
-"""Largest number of unreadable clips that each get a warning."""
 
 
 class Clip(NamedTuple):
-    """A video: its path relative to the data set's folder, and its class."""
+    """A video: its path relative to the data set's folder, and the name of its class."""
 
     path: str
-    label: int
-
-
-class Decoded(NamedTuple):
-    """The readable clips of a list, as tensors.
-
-    Attributes:
-        clips: ``(n, 3, T, side, side)`` normalised clips.
-        labels: ``(n,)`` int64 labels.
-        skipped: path -> reason, for each clip that could not be read.
-    """
-
-    clips: Tensor
-    labels: Tensor
-    skipped: dict[str, str]
+    label: str
 
 
 def decode_clip(path: Path, frames: int, side: int) -> np.ndarray:
@@ -105,14 +81,19 @@ def _square(frame: Any, side: int) -> np.ndarray:
     return picture[top : top + side, left : left + side]
 
 
-def read_clips(clips: Sequence[Clip], videos: Path, name: str, frames: int, side: int) -> Decoded:
-    """Return the clips as tensors, from the cache folder if they were decoded before.
+def read_clips(
+    clips: Sequence[Clip], classes: Sequence[str], videos: Path, name: str, frames: int, side: int
+) -> tuple[Tensor, Tensor, int]:
+    """Return the clips that can be read, from the cache folder if they were decoded before.
 
     The cache has a file for each combination of a folder, a list of clips, their sizes, ``frames`` and ``side``.
 
     Args:
         videos: the folder to which the clips' paths are relative.
         name: name of the clips, for the progress bar and the file.
+
+    Returns:
+        ``(n, 3, T, side, side)`` normalised clips, their ``(n,)`` int64 labels, and how many clips were skipped.
     """
     if not clips:
         raise DataError(f"{videos}: the split files must name clips for {name}, they name none")
@@ -129,11 +110,14 @@ def read_clips(clips: Sequence[Clip], videos: Path, name: str, frames: int, side
             write_atomically(path, lambda file: np.savez(file, clips=decoded, skipped=json.dumps(skipped)))
         except ResultError as error:
             warnings.warn(f"{error}; clips are decoded every time until {CACHE} names another folder", stacklevel=3)
-    kept = [index for index, clip in enumerate(clips) if clip.path not in skipped]
-    if not kept:
+    kept = torch.tensor([index for index, clip in enumerate(clips) if clip.path not in skipped])
+    if not len(kept):
         why = f"{clips[0].path}: {skipped[clips[0].path]}"
         raise DataError(f"{videos}: none of the {len(clips)} clips for {name} can be read; {why}")
-    return Decoded(_normalised_rows(decoded, kept), torch.tensor([clips[index].label for index in kept]), skipped)
+    made = torch.empty(len(kept), *decoded.shape[1:])
+    for part, some in zip(made.split(64), kept.split(64), strict=True):  # all at once, it takes three times the memory
+        part.copy_(normalised(torch.from_numpy(decoded[some.numpy()]).float() / 255))
+    return made, torch.tensor([classes.index(clip.label) for clip in clips])[kept], len(skipped)
 
 
 def _decode_all(
@@ -143,23 +127,17 @@ def _decode_all(
     _pyav()
     decoded, skipped = np.zeros((len(clips), 3, frames, side, side), np.uint8), dict[str, str]()
 
-    def decode(clip: Clip) -> np.ndarray | str:
+    def decode(index: int) -> None:
         try:
-            return decode_clip(videos / clip.path, frames, side)
+            decoded[index] = decode_clip(videos / clips[index].path, frames, side)
         except DataError as error:
-            return str(error)
+            skipped[clips[index].path] = str(error)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = zip(clips, pool.map(decode, clips), strict=True)
-        for index, (clip, result) in enumerate(tqdm(results, f"{name}: decoding, once", len(clips), unit="clip")):
-            if isinstance(result, str):
-                skipped[clip.path] = result
-                if len(skipped) <= MOST_WARNINGS:
-                    warnings.warn(f"{videos / clip.path}: skipped, {result}", stacklevel=4)
-            else:
-                decoded[index] = result
-    if len(skipped) > MOST_WARNINGS:
-        warnings.warn(f"{videos}: {len(skipped)} clips skipped in all", stacklevel=4)
+        list(tqdm(pool.map(decode, range(len(clips))), f"{name}: decoding, once", len(clips), unit="clip"))
+    if skipped:
+        path, why = min(skipped.items())
+        warnings.warn(f"{videos}: {len(skipped)} of {len(clips)} clips skipped, such as {path}: {why}", stacklevel=4)
     return decoded, skipped
 
 
@@ -167,14 +145,6 @@ def normalised(clips: Tensor) -> Tensor:
     """Normalise ``(…, 3, T, side, side)`` clips in [0, 1] by Kinetics' mean and standard deviation."""
     mean, std = (torch.tensor(values).view(3, 1, 1, 1) for values in (KINETICS_MEAN, KINETICS_STD))
     return (clips - mean) / std
-
-
-def _normalised_rows(array: np.ndarray, kept: Sequence[int]) -> Tensor:
-    made = torch.empty((len(kept), *array.shape[1:]))
-    for first in range(0, len(kept), 64):
-        some = torch.from_numpy(array[kept[first : first + 64]])
-        made[first : first + 64] = normalised(some.float() / 255)
-    return made
 
 
 class VideoFolder(FolderSource):
@@ -195,27 +165,28 @@ class VideoFolder(FolderSource):
     """Size of a frame: the shorter side is scaled to it, and the middle square is kept."""
 
     @abstractmethod
-    def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Return the classes' names, and the training and test clips of the split files."""
+    def listing(self, place: Path) -> list[list[Clip]]:
+        """Return the training and the test clips of the split files."""
 
     def load(self) -> Task:
         """Load the task; the first time, clips are decoded, with a progress bar."""
         place = self.home()
-        names, *lists = self.listing(place)
+        lists = self.listing(place)
+        names, tested = (sorted({clip.label for clip in clips}) for clips in lists)
+        if unknown := [name for name in tested if name not in names]:
+            raise DataError(f"{place}: no training clip is of class {unknown[0]!r}, as test clips are")
         train, test = (
-            read_clips(clips, place, name, self.frames, self.side)
-            for clips, name in zip(lists, (f"{self.name}-train", f"{self.name}-test"), strict=True)
+            read_clips(clips, names, place, f"{self.name}-{part}", self.frames, self.side)
+            for clips, part in zip(lists, ("train", "test"), strict=True)
         )
-        skipped = f"{len(train.skipped)} training and {len(test.skipped)} test clips skipped as unreadable"
+        skipped = f"{train[2]} training and {test[2]} test clips skipped as unreadable"
         return Task(
-            name=self.name,
-            inputs=train.clips,
-            labels=train.labels,
-            test_inputs=test.clips,
-            test_labels=test.labels,
+            self.name,
+            *train[:2],
+            *test[:2],
             num_classes=len(names),
             source=f"{self.paper}; {self.part}; {self.frames} frames of {self.side}×{self.side}; {skipped}",
-            unlabelled=self._unlabelled(train.clips),
+            unlabelled=self._unlabelled(train[0]),
             class_names=tuple(names),
             licence="research use; the videos belong to those who published them",
         )
@@ -244,19 +215,14 @@ class UCF101(VideoFolder):
     paper = "UCF101 (Soomro, Zamir and Shah, 2012)"
     how = "get UCF101.rar and UCF101TrainTestSplits-RecognitionTask.zip from crcv.ucf.edu and unpack both there"
 
-    def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Read classInd.txt, trainlist01.txt and testlist01.txt; videos lie in UCF-101/<class>/."""
-        splits = inside(place, "ucfTrainTestlist", "TrainTestlist")
-        numbered = [line.split(maxsplit=1) for line in lines_of(data_file(splits, "classInd.txt", how=self.how))]
-        with reading(splits / "classInd.txt", "lines of a number and a class"):
-            names = [name for _, name in sorted((int(number), name) for number, name in numbered)]
-        videos = "UCF-101/" if (place / "UCF-101").is_dir() else ""
+    def listing(self, place: Path) -> list[list[Clip]]:
+        """Read trainlist01.txt and testlist01.txt; videos lie in UCF-101/<class>/."""
+        splits, videos = inside(place, "ucfTrainTestlist"), inside(place, "UCF-101").relative_to(place)
         lists = []
         for kind in ("train", "test"):
-            path = data_file(splits, f"{kind}list01.txt", how=self.how)
-            rows = [line.split()[0] for line in lines_of(path)]
-            lists.append([Clip(videos + row, class_of(row.split("/")[0], names, path)) for row in rows])
-        return names, lists[0], lists[1]
+            rows = [line.split()[0] for line in lines_of(data_file(splits, f"{kind}list01.txt", how=self.how))]
+            lists.append([Clip(str(videos / row), row.split("/")[0]) for row in rows])
+        return lists
 
 
 @TASKS.register("hmdb51")
@@ -268,23 +234,22 @@ class HMDB51(VideoFolder):
     paper = "HMDB51 (Kuehne, Jhuang, Garrote, Poggio and Serre, 2011)"
     how = "get hmdb51_org.rar and test_train_splits.rar from serre-lab.clps.brown.edu and unpack both there"
 
-    def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
+    def listing(self, place: Path) -> list[list[Clip]]:
         """Read the files <class>_test_split1.txt, which mark each clip 1 (training), 2 (testing) or 0 (neither)."""
         splits = inside(inside(place, "test_train_splits"), "testTrainMulti_7030_splits")
-        ending = "_test_split1.txt"
-        files = sorted(path for path in splits.iterdir() if path.name.endswith(ending))
+        files = sorted(splits.glob("*_test_split1.txt"))
         if not files:
-            raise DataError(f"folder: looked in {splits} for <class>{ending}, which is not there; {self.how}")
-        names = [path.name.removesuffix(ending) for path in files]
-        videos = next((f"{name}/" for name in ("hmdb51_org", "videos") if (place / name).is_dir()), "")
+            raise DataError(f"folder: looked in {splits} for <class>_test_split1.txt, which is not there; {self.how}")
+        videos = inside(place, "hmdb51_org").relative_to(place)
         marked: dict[str, list[Clip]] = {"0": [], "1": [], "2": []}
-        for label, (name, path) in enumerate(zip(names, files, strict=True)):
+        for path in files:
+            name = path.name.removesuffix("_test_split1.txt")
             for line in lines_of(path):
                 video, _, mark = line.strip().rpartition(" ")
                 if mark not in marked:
                     raise DataError(f"{path}: a line must end in 0, 1 or 2, got {line!r}")
-                marked[mark].append(Clip(f"{videos}{name}/{video.strip()}", label))
-        return names, marked["1"], marked["2"]
+                marked[mark].append(Clip(str(videos / name / video.strip()), name))
+        return [marked["1"], marked["2"]]
 
 
 @TASKS.register("kinetics")
@@ -297,43 +262,24 @@ class Kinetics(VideoFolder):
     part = "training and validation set"
     how = "get its train and val sets with their csv files from the CVD Foundation's copy, into train/ and val/"
 
-    def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
+    def listing(self, place: Path) -> list[list[Clip]]:
         """Read train.csv and val.csv; videos lie in train/ and val/, with or without a folder for each class.
 
         Many of the videos that the files list are no longer available; these are skipped like unreadable ones.
         """
-        rows = {}
+        lists = []
+        columns = {"label": str, "youtube_id": str, "time_start": float, "time_end": float}
         for kind in ("train", "val"):
-            path = data_file(inside(place, "annotations"), f"{kind}.csv", how=self.how)
-            with reading(path, "a table in UTF-8"), path.open(newline="", encoding="utf-8") as file:
-                table = csv.DictReader(file)
-                if not {"label", "youtube_id", "time_start", "time_end"} <= set(table.fieldnames or ()):
-                    raise DataError(f"{path}: must have the columns label,youtube_id,time_start,time_end")
-                rows[kind] = [(row["label"], _video_name(row, path)) for row in table]
-        names = sorted({label for label, _ in rows["train"]})
-        train, validation = (
-            [
-                Clip(_where(place, kind, label, video), class_of(label, names, place / f"{kind}.csv"))
-                for label, video in rows[kind]
-            ]
-            for kind in ("train", "val")
-        )
-        return names, train, validation
-
-
-def _video_name(row: dict[str, str], path: Path) -> str:
-    """Return a video's file name, as Kinetics' tools make it: its id, and the seconds of start and end."""
-    try:
-        return f"{row['youtube_id']}_{int(float(row['time_start'])):06d}_{int(float(row['time_end'])):06d}.mp4"
-    except (TypeError, ValueError):
-        raise DataError(f"{path}: time_start and time_end must be numbers, got {row}") from None
-
-
-def _where(place: Path, kind: str, label: str, video: str) -> str:
-    for folder in (label, label.replace(" ", "_")):
-        if (place / kind / folder).is_dir():
-            return f"{kind}/{folder}/{video}"
-    return f"{kind}/{video}"
+            path, clips = data_file(inside(place, "annotations"), f"{kind}.csv", how=self.how), list[Clip]()
+            with reading(path, f"a table with columns {','.join(columns)}"):
+                table = pd.read_csv(path, usecols=list(columns), dtype=columns)
+                table = table.astype({"time_start": int, "time_end": int})
+            for row in table.itertuples():
+                video = f"{row.youtube_id}_{row.time_start:06d}_{row.time_end:06d}.mp4"  # as Kinetics' tools name it
+                folder = inside(place / kind, row.label, row.label.replace(" ", "_")).relative_to(place)
+                clips.append(Clip(str(folder / video), row.label))
+            lists.append(clips)
+        return lists
 
 
 def inside(place: Path, *names: str) -> Path:
@@ -347,10 +293,3 @@ def lines_of(path: Path) -> list[str]:
     if not lines:
         raise DataError(f"{path}: must have at least one line, has none")
     return lines
-
-
-def class_of(name: str, names: list[str], path: Path) -> int:
-    """Return the index of class ``name`` in ``names``."""
-    if name not in names:
-        raise DataError(f"{path}: class {name!r} is not among the {len(names)} that are known")
-    return names.index(name)

@@ -1,4 +1,4 @@
-"""The README's picture shows the hour that the package's clock makes."""
+"""The drawings of ideas in the lessons, and the README's picture, are what their scripts draw."""
 
 from __future__ import annotations
 
@@ -6,7 +6,22 @@ import runpy
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs/pictures"
+DRAWINGS = runpy.run_path(str(PICTURES / "ideas.py"))["DRAWINGS"]
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_drawing_is_what_its_script_draws(name):
+    assert DRAWINGS[name]().svg() == (PICTURES / f"idea_{name}.svg").read_text()
+
+
+def test_every_drawing_is_shown_in_a_lesson():
+    shown = "\n".join(path.read_text() for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert {path.stem.removeprefix("idea_") for path in PICTURES.glob("idea_*.svg")} == set(DRAWINGS)
+    assert [name for name in DRAWINGS if f"pictures/idea_{name}.svg" not in shown] == []
 
 
 def test_the_picture_is_what_the_clock_gives_and_says_it_in_words():

@@ -1,4 +1,4 @@
-"""Checkers for lesson 19: a method that enters the league, three invariants, the number of seeds, and a report."""
+"""Exercises of the course's last part, "Your own": lesson 19."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import pandas as pd
 import torch
 
 from asyncfl_course import capstone
-from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_equal
+from asyncfl_course.exercises import asks_for, exercise
+from asyncfl_course.expectations import Wrong, call, expect
 from asyncfl_course.records import HOLDS, OPEN, REVERSED
-from asyncfl_course.referee.chance import chance
-from asyncfl_course.referee.plan import Control, Question, Runs
+from asyncfl_course.referee import Control, Question, Runs, chance
 from asyncfl_course.referee.verdict import NO_VERDICT
 from asyncfl_course.zoo.bench import send, started
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, FedBuff
@@ -88,19 +87,20 @@ def invariants(answer: Any) -> str:
     return f"\n{found}"
 
 
-@exercise("19.3", "How many seeds?")
-def seeds(answer: Any) -> str:
-    """Compare the answer with the smallest number of seeds that confirms a claim with probability 0.8.
+def _seeds(claimed: float, deviation: float) -> int:
+    """Return the smallest number of seeds that confirms a claim, by half of it, with probability 0.8."""
+    chances = (chance("above", claimed / 2, claimed, deviation, count, 0.95) for count in range(3, 1000))
+    return next(count for count, found in enumerate(chances, start=3) if found >= 0.8)
 
-    The margin is half of the claim.
-    """
-    for claimed, deviation in ((10.0, 2.0), (3.0, 1.5), (2.0, 3.0), (25.0, 2.4)):
-        wanted = next(
-            count for count in range(3, 1000) if chance("above", claimed / 2, claimed, deviation, count, 0.95) >= 0.8
-        )
-        because = "the margin is half of the claim, the level is 0.95, and there must be at least three seeds"
-        expect_equal(answer, (claimed, deviation), wanted, because=because)
-    return "Seeds grow with the square of deviation over claim, so a small claim asks for many."
+
+asks_for(
+    "19.3", "How many seeds?", _seeds,
+    cases=[
+        (inputs, "the margin is half of the claim, the level is 0.95, and there must be at least three seeds")
+        for inputs in ((10.0, 2.0), (3.0, 1.5), (2.0, 3.0), (25.0, 2.4))
+    ],
+    right="Seeds grow with the square of deviation over claim, so a small claim asks for many.",
+)  # fmt: skip
 
 
 def _outcome(verdict: str, differences: list[float]) -> capstone.Outcome:
