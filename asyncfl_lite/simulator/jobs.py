@@ -318,6 +318,11 @@ class Arrival(NamedTuple):
         return cls(*sent, staleness, *trained, not refused, version, refused, faults)
 
 
+IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at", "why"]
+CLIENTS = ["client", "num_samples", "category"]
+"""Columns of two tables: jobs that did not arrive, and clients."""
+
+
 class Schedule(NamedTuple):
     """Tables that say when each client trained, and from which version.
 
@@ -346,9 +351,8 @@ def who_did_what(simulation: Any, parts: Sequence[np.ndarray]) -> Schedule:
     for column in ("refused", "faults"):  # an empty text becomes NaN, as when the table is read from a file
         updates[column] = [text or math.nan for text in updates[column]]
     still = [(job.client, job.dispatched_at, job.start_version, math.nan, STILL_TRAINING) for job in simulation.jobs]
-    columns = ["client", "dispatched_at", "start_version", "called_off_at", "why"]
-    in_flight = pd.DataFrame([*simulation.ended, *still], columns=columns)
+    in_flight = pd.DataFrame([*simulation.ended, *still], columns=IN_FLIGHT)
     sizes = [len(part) for part in parts]
     categories = getattr(simulation.delays, "categories", None) or [""] * len(sizes)  # a law need not have them
-    clients = pd.DataFrame({"client": range(len(sizes)), "num_samples": sizes, "category": categories})
+    clients = pd.DataFrame(dict(zip(CLIENTS, (range(len(sizes)), sizes, categories), strict=True)))
     return Schedule(updates, in_flight, clients)
