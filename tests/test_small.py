@@ -26,7 +26,7 @@ EXECUTED = {"fedbuff": (26, 1343), "fedecho": (31, 1652)}
 """Method -> files and lines of the library that three warm versions on digits execute."""
 LOADED = 11_070
 """Lines of the library's modules that runs of both load."""
-OPTIONS, NEVER_SET = 207, 62
+OPTIONS, NEVER_SET = 206, 61
 """Fields that settings classes of the library declare, and those that no cell changes from their default."""
 RUN = """
 import collections, json, sys

@@ -164,12 +164,7 @@ asks_for(
 
 
 def _seeds_needed(points: float, deviation: float) -> int:
-    """Return the smallest number of seeds with which a paired t test at 5 % has a power of 80 %."""
-    for seeds in range(2, 10_000):
-        bar, centre = stats.t.isf(0.025, seeds - 1), points / deviation * np.sqrt(seeds)
-        if stats.nct.sf(bar, seeds - 1, centre) >= 0.8:
-            return seeds
-    raise ValueError("more than 10,000 seeds")
+    return next(n for n in range(2, 10_000) if referee.chance("above", 0, points, deviation, n, 0.95) >= 0.8)
 
 
 asks_for(

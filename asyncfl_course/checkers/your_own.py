@@ -89,8 +89,7 @@ def invariants(answer: Any) -> str:
 
 def _seeds(claimed: float, deviation: float) -> int:
     """Return the smallest number of seeds that confirms a claim, by half of it, with probability 0.8."""
-    chances = (chance("above", claimed / 2, claimed, deviation, count, 0.95) for count in range(3, 1000))
-    return next(count for count, found in enumerate(chances, start=3) if found >= 0.8)
+    return next(n for n in range(3, 1000) if chance("above", claimed / 2, claimed, deviation, n, 0.95) >= 0.8)
 
 
 asks_for(

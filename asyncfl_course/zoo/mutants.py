@@ -50,15 +50,9 @@ class Mutation:
 
     def diff(self) -> str:
         """Return the mutation as a unified diff of the class's source."""
-        name = self.owner.__name__
-        lines = difflib.unified_diff(
-            source_of(self.owner).splitlines(),
-            self._changed().splitlines(),
-            f"{name}, healthy",
-            f"{name}, ill",
-            n=2,
-            lineterm="",
-        )
+        name, sources = self.owner.__name__, (source_of(self.owner), self._changed())
+        before, after = (source.splitlines() for source in sources)
+        lines = difflib.unified_diff(before, after, f"{name}, healthy", f"{name}, ill", n=2, lineterm="")
         return "\n".join(line.rstrip() for line in lines)
 
     def _changed(self) -> str:

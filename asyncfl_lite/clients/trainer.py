@@ -103,8 +103,8 @@ class Trainer:
         inputs, targets, x = self.data.inputs[indices], self.data.targets[indices], job.sent + delta
         models = {"received_accuracy": (job.sent, job.start_buffers), "trained_accuracy": (x, buffers)}
         found: dict[str, Any] = {
-            name: float(self.data.hits(self.model.outputs(x, inputs, buffers), targets).mean())
-            for name, (x, buffers) in models.items()
+            name: float(self.data.hits(self.model.outputs(weights, inputs, statistics), targets).mean())
+            for name, (weights, statistics) in models.items()
             if name in asked
         }
         if "label_counts" in asked:

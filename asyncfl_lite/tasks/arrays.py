@@ -225,12 +225,14 @@ def stacked_pictures(name: str, images: Sequence[Image]) -> Tensor:
     if len({image.size for image in images}) > 1:
         raise ValueError("images of several sizes")
     if kinds <= EIGHT_BITS:
-        clear = any(image.convert("RGBA").getextrema()[3][0] < 255 for image in images if depth_of(image) == "RGBA")
+        alphas = (np.asarray(image.convert("RGBA"))[..., 3] for image in images if depth_of(image) == "RGBA")
+        clear = any(alpha.min() < 255 for alpha in alphas)
         mode, largest = kinds.pop() if len(kinds) == 1 else "RGBA" if clear else "RGB", 255
     elif kinds != {"I;16"}:
         told = ", ".join(sorted(kinds))
         raise DataError(f"{name}: images must all have 8 bits or all 16, got the modes {told}; convert them to one")
-    levels = np.stack([np.atleast_3d(image if mode is None else image.convert(mode)) for image in images])
+    arrays = (np.asarray(image if mode is None else image.convert(mode)) for image in images)
+    levels = np.stack([np.atleast_3d(array) for array in arrays])
     return torch.from_numpy(levels.astype(np.float32)).movedim(-1, 1).contiguous() / largest
 
 

@@ -293,7 +293,7 @@ def _count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, na
 def _check_first(occurring: Mapping[str, set[int]], highest: int) -> None:
     """Raise an error if some sets seem to be numbered from 1, and the others from 0."""
     from_one = [name for name, found in occurring.items() if found == set(range(1, highest + 1))]
-    others = set().union(*(found for name, found in occurring.items() if name not in from_one))
+    others: set[int] = set().union(*(found for name, found in occurring.items() if name not in from_one))
     if from_one and highest >= min(3, len(occurring)) and others == set(range(highest)):
         raise DataError(
             f"{from_one[0]}: must be numbered as the others, got 1 to {highest} where these are 0 to {highest - 1}; "

@@ -181,10 +181,10 @@ class Shard(Partition):
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""
-        shuffled = rng.permutation(len(kinds))
+        order = shuffled_within(kinds, rng)
         count, client_of = num_clients * self.shards, np.empty(len(kinds), dtype=np.int64)
         shard_of = np.arange(len(kinds)) * count // len(kinds)
-        client_of[shuffled[np.argsort(kinds[shuffled], kind="stable")]] = rng.permutation(count)[shard_of] % num_clients
+        client_of[order] = rng.permutation(count)[shard_of] % num_clients
         return by_client(client_of, num_clients)
 
 
@@ -404,13 +404,17 @@ def counts_by_share(class_sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return np.diff(cuts, axis=1, prepend=0, append=class_sizes[:, None])
 
 
+def shuffled_within(kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the (n,) indices of samples, kind after kind, in random order within each kind."""
+    shuffled = rng.permutation(len(kinds))
+    return shuffled[np.argsort(kinds[shuffled], kind="stable")]
+
+
 def deal(kinds: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Deal ``counts[class, client]`` random samples of each class to each client; return each sample's client (n,)."""
-    shuffled = rng.permutation(len(kinds))
-    class_by_class = shuffled[np.argsort(kinds[shuffled], kind="stable")]
     client_of = np.empty(len(kinds), dtype=np.int64)
     num_classes, num_clients = counts.shape
-    client_of[class_by_class] = np.repeat(np.tile(np.arange(num_clients), num_classes), counts.ravel())
+    client_of[shuffled_within(kinds, rng)] = np.repeat(np.tile(np.arange(num_clients), num_classes), counts.ravel())
     return client_of
 
 
@@ -427,8 +431,7 @@ def top_up(client_of: np.ndarray, num_clients: int, min_size: int, rng: np.rando
     sizes = np.bincount(client_of, minlength=num_clients)
     wanted = np.maximum(min_size - sizes, 0)
     given = donations(sizes, wanted.sum())
-    shuffled = rng.permutation(len(client_of))
-    grouped = shuffled[np.argsort(client_of[shuffled], kind="stable")]
+    grouped = shuffled_within(client_of, rng)
     rank = np.arange(len(client_of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     moved = grouped[rank < given[client_of[grouped]]]
     client_of = client_of.copy()

@@ -52,7 +52,7 @@ def check_t7() -> Check:
             Case(AS_PRINTED, "optima -1 and 1, at w = 1, σ_l = 0.5", exact, "<=", lemma_1(noise, 1.0, largest)),
             Case(AS_PRINTED, "one client, every gradient at its bound", one, "<=", lemma_1(0.0, 0.0, 1.0)),
             Case(AS_PRINTED, "noise alone", alone, "<=", lemma_1(noise, 0.0, 0.0)),
-            Case(AS_PRINTED, "optima -1 and 1, at w = 0, G for ‖∇f‖² as in Eq. 11", apart, "<=", lemma_1(0, 1, 0)),
+            Case(AS_PRINTED, "optima -1 and 1, at w = 0, G for ‖∇f‖² as in Eq. 11", apart, "<=", lemma_1(0, 1.0, 0)),
             Case(REPAIRED, "σ_l² + G, one client, every gradient at its bound", one + noise, "<=", noise + 1.0),
             Case(REPAIRED, "σ_l² + G, optima -1 and 1, at w = 1", exact, "<=", noise + largest),
             Case(ASIDE, "100,000 gradients drawn", float((drawn**2).mean()), "=", exact, 0.05),

@@ -368,13 +368,13 @@ def test_rates_are_those_of_torch_s_schedules(schedule):
 
 
 def test_fedac_is_told_the_gradients_where_the_delta_no_longer_says_them():
-    options = {**RUN, "algorithm": "fedac", "server_lr": 0.01}
+    fedac, ends = {**RUN, "algorithm": "fedac", "server_lr": 0.01}, set()
     ways = [{}, {"client_lr_schedule": "step", "client_lr_period": 1}, {"client_momentum": 0.5}]
-    ways += [{"client_optimizer": "adam", "client_lr": 0.002}, {"client_optimizer": "adamw", "client_lr": 0.002}]
-    for way in ways:
-        config = Config(**options, **way)
+    for way in (*ways, {"client_optimizer": "adam", "client_lr": 0.002}):
+        config = Config(**{**fedac, **way})
         assert config.make_training(config.make_algorithm()).means_gradients == bool(way)
-    assert len({run(Config(**options, **way)).summary["weights_sha256"] for way in ways}) == len(ways)
+        ends.add(run(config).summary["weights_sha256"])
+    assert len(ends) == 4
 
 
 def test_shards_hold_few_classes_and_clients_few_shards():

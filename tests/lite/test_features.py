@@ -70,7 +70,7 @@ def test_t5_is_looked_at_where_its_head_reads():
     _, partly_frozen = t5(trained_layers=1)
     torch.testing.assert_close(partly_frozen, seen)
     embedded = module.encoder.get_input_embeddings()(TOKENS)
-    embedded = torch.cat([module.prediction_token(len(TOKENS)), embedded], dim=1)
+    embedded = torch.cat([module.prediction_token["embedding"].expand(len(TOKENS), 1, -1), embedded], dim=1)
     mask = torch.nn.functional.pad(TOKENS != 0, (1, 0), value=True)
     with torch.no_grad():
         answers = module.encoder(inputs_embeds=embedded, attention_mask=mask, output_hidden_states=True)

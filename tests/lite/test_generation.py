@@ -64,9 +64,6 @@ def one_hot(tokens: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.one_hot(tokens.clamp(min=0), TOKENS).float() * 9
 
 
-# rows, and what counts
-
-
 def test_worked_rows():
     task = task_of([("ab", "47"), ("abcd", "7"), ("a", "4747474")])
     assert task.inputs.tolist() == [
@@ -134,9 +131,6 @@ def test_the_natural_set_is_no_clients_and_the_synthetic_one_is_shuffled():
     assert all(tuple(sorted(row[:26]) + row[26:]) in kept for row in made.tolist())
 
 
-# decoding and the score
-
-
 def test_worked_decoding():
     """A model that writes 4, 7 and then ends; it stops at the end and where the sequence is full."""
     task = task_of([("ab", "47"), ("abcd", "4"), ("abcdab", "7")])
@@ -202,9 +196,6 @@ def test_final_numbers(text, number):
     assert final_number(text) == number
 
 
-# modmath
-
-
 def test_modmath_is_what_it_says():
     task = ModMath().load()
     assert task.inputs.shape == (2000, 29) and task.test_inputs.shape == (400, 29) and task.num_classes == 50
@@ -220,9 +211,6 @@ def test_modmath_is_what_it_says():
     texts = [task.decode(row) for row in torch.cat([task.inputs, task.test_inputs])]
     assert len(set(texts)) == 2400 and texts[0].strip().partition("=")[0] in {question for question, _ in problems}
     assert {question for question, _ in sums()} >= {"9+9", "7%3"} and ("7%3", "1") in sums()
-
-
-# real problems in the formats of their authors
 
 
 def gsm8k(folder: Path) -> Path:
@@ -289,9 +277,6 @@ def test_the_published_gsm8k():
     for _, answer in train + test:
         assert final_number(answer) is not None and "####" in answer and "<<" not in answer
     assert final_number(train[0][1]) == 72 and final_number(test[0][1]) == 18
-
-
-# models
 
 
 def test_a_small_qwen2():

@@ -73,13 +73,10 @@ def test_labels_are_whole_numbers_or_words(labels, classes):
         ([10**30] * 12, "must be all words or all numbers, got 1000000"),
         (list(np.eye(3)[Y]), "one column per class; write labels.argmax(1)"),
         (list(Y[:, None]), "got shape (12, 1) of int64, one column; write labels[:, 0]"),
-        (
-            ["cat ", "cat", "dog"] * 4,
-            "'cat' and 'cat ' are nearly the same; write them alike, or give both in class_names",
-        ),
+        (["cat ", "cat", "dog"] * 4, "'cat' and 'cat ' are nearly the same; write them alike, or give both in class_names"),
         (["cat", "Cat", "dog"] * 4, "labels: 'Cat' and 'cat' are nearly the same"),
     ],
-)
+)  # fmt: skip
 def test_labels_that_are_no_classes_are_one_line(labels, words):
     for make in DOORS.values():
         assert words in line(lambda make=make: make(X, labels))
@@ -170,13 +167,9 @@ def test_classes_are_matched_by_name(test, numbers):
         (Animals("cat", "fox"), ALL, "test_labels: must be of the training set's classes cat, fox, got 'dog'"),
         (ConcatDataset([ALL, Animals("cat", "fox")]), ALL, "dataset: must number its classes alike in all its parts"),
         (Wrapped("cat", "dog", "fox"), Animals("cat", "dog"), "labels: must be 0 to 1, as test_labels have 2 classes"),
-        (
-            [(X[0], "cat")],
-            [(X[0], 0)],
-            "test_labels: must be words as labels, or both numbers, got numbers beside 'cat'",
-        ),
+        ([(X[0], "cat")], [(X[0], 0)], "test_labels: must be words as labels, or both numbers, got numbers beside 'cat'"),
     ],
-)
+)  # fmt: skip
 def test_classes_that_differ_are_one_line(train, test, words):
     assert words in line(lambda: Task.from_dataset(train, test))
 
@@ -218,7 +211,7 @@ def test_categories_are_classes_in_their_order():
         (np.where(X > 0.9, np.nan, X), Y, "client 's', inputs: must be finite numbers, got NaN or infinity"),
         (X[:, :3], Y, "client 's', inputs: must be as client 'n', inputs, (4,), got (3,)"),
         (X, Y[:5], "client 's', inputs: must be as many as labels and at least 1, got 12 and 5"),
-        (X, Y - 1, "client 's', labels: must be numbered from 0, got -1 to 2"),
+        (X, Y - 1, "client 's', labels: must be numbered from 0, got -1 to 1"),
         (X, Y + 1, "client 's', labels: must be 0 to 2 with 3 classes, got 3"),
         (X, np.eye(3)[Y], "client 's', labels: must be (n,) whole numbers, got shape (12, 3)"),
         (X, ["a", "b", "c"] * 4, "client 'n', labels: must be words as client 's', labels, or both numbers"),

@@ -42,8 +42,6 @@ class Functional(nn.Module):
         return self.last(functional.dropout(self.first(self.drop(inputs)).relu(), 0.4, self.training))
 
 
-# --- models that draw -----------------------------------------------------------------------------
-
 DRAW = {
     "a layer of a chain": lambda: layers(nn.ReLU(), nn.Dropout(0.4)),
     "functions": Functional,
@@ -61,9 +59,6 @@ def test_a_model_that_draws_is_trained_one_by_one_with_the_same_bits_each_time(o
     assert torch.equal(run(config, task=points()).x, first.x)
     with pytest.raises(ConfigError, match="^vectorize: a model that draws random numbers trains one by one, got 'on'$"):
         run(own(DRAW[name], vectorize="on"), task=points())
-
-
-# --- frozen parts ---------------------------------------------------------------------------------
 
 
 def frozen_first() -> nn.Module:
@@ -85,9 +80,6 @@ def test_a_frozen_part_is_used_as_it_came():
     torch.testing.assert_close(model(x, inputs, buffers), expected)
     together = vmap(lambda row: model(row, inputs, train=True))(torch.stack([x, x]))
     torch.testing.assert_close(together[1], expected)
-
-
-# --- models that are trained one by one -----------------------------------------------------------
 
 
 class Gru(nn.Module):
@@ -155,9 +147,6 @@ def test_one_sample_goes_by_running_statistics_and_leaves_them():
     assert torch.equal(buffers, before)
     model(x, inputs, buffers, train=True)
     assert not torch.equal(buffers, before)
-
-
-# --- mistakes -------------------------------------------------------------------------------------
 
 
 def counted(layer, x):

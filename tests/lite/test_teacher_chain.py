@@ -75,15 +75,21 @@ def plain(monkeypatch):
 
 
 def test_worked_chain(plain):
-    """One step each on a sample of class 0 with input 0: only the bias moves, from (0, 0).
+    """Two steps each on a sample of class 0 with input 0: only the bias moves, from (0, 0) to (b, -b).
 
-    The teacher's step is minus the gradient of its cross-entropy, (σ(0) - 1, σ(0)) = (-.5, .5). The student,
-    with α = .25: .25 (.5, -.5) - .75 · 2 · (0 - .5, 0 + .5) / 2.
+    A step of the teacher is minus the gradient of its cross-entropy, 1 - σ(2b). One of the student, with α = .25, is
+    .25 (1 - σ(2b)) + .75 (the teacher's b - b).
     """
-    task = one_zero()
-    student = built(TeacherChain(**plain, class_weight=0.25), Constant(), task, (task.inputs, task.labels))
-    expected = 0.25 * 0.5 + 0.75 * 0.5
-    torch.testing.assert_close(student.bias.detach(), vector(expected, -expected), **exactly)
+
+    def slope(b: float) -> float:
+        return 1 / (1 + math.exp(2 * b))
+
+    task, teacher, b = one_zero(), slope(0.0) + slope(slope(0.0)), 0.0
+    chain = TeacherChain(**plain | {"epochs": 2}, class_weight=0.25)
+    student = built(chain, Constant(), task, (task.inputs, task.labels))
+    for _ in range(2):
+        b += 0.25 * slope(b) + 0.75 * (teacher - b)
+    torch.testing.assert_close(student.bias.detach(), vector(b, -b), **exactly)
 
 
 @pytest.mark.parametrize(("clip", "length"), [(math.inf, math.sqrt(0.5)), (0.1, 0.1), (5.0, math.sqrt(0.5))])

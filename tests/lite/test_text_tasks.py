@@ -33,9 +33,6 @@ RNG = np.random.default_rng
 SETS = ("cross", "natural", "synthetic")
 
 
-# Sequences
-
-
 def sequences(inputs: torch.Tensor, labels: torch.Tensor, **more) -> SequenceTask:
     return SequenceTask("mine", inputs, labels, inputs, labels, num_classes=7, padding=0, **more)
 
@@ -81,9 +78,6 @@ def test_perplexity_is_that_of_the_metric():
         assert ("perplexity" in scores) == (metric == "perplexity")
         if metric == "perplexity":
             assert scores["perplexity"] == pytest.approx(7.0 if logits == 0 else math.inf)
-
-
-# Unlabelled sets and tokenisers
 
 
 def test_thinned_texts_lose_tokens_and_keep_their_order():
@@ -143,9 +137,6 @@ def test_a_tokeniser_is_made_once_and_always_the_same(tmp_path, monkeypatch):
     assert trained_tokeniser("again", WORDS, 60).model.get_vocab() == made.model.get_vocab()
     assert trained_tokeniser("again", WORDS[:2], 60).model.get_vocab() != made.model.get_vocab()
     assert made.vocabulary <= 60
-
-
-# Stand-ins
 
 
 def meaning(sentence: str) -> list[int]:
@@ -212,9 +203,6 @@ def test_next_characters_stand_in():
     sizes = np.bincount(task.owners)
     assert len(task.test_inputs) / len(task.inputs) == pytest.approx(0.25, abs=0.02) and sizes.min() >= 38
     check_sets(task)
-
-
-# Real formats, tiny
 
 
 SAID = ['He said "no".', "She 'agreed\" to it", "Shares fell 3%.", "The café closed", "It rained", "They won", "Up 2"]
@@ -360,9 +348,6 @@ def test_shakespeare_from_a_file(tmp_path, monkeypatch):
         Shakespeare(folder=str(tmp_path)).load()
 
 
-# Real files
-
-
 @needs("MRPC")
 def test_the_real_mrpc():
     task = MRPC(folder=str(SHARED)).load()
@@ -388,9 +373,6 @@ def test_the_real_shakespeare():
     assert len(np.unique(task.owners)) == 105 and task.vocabulary == 65 and task.input_shape == (80,)
     assert len(task.inputs) > 9000
     check_sets(task)
-
-
-# Training
 
 
 def test_a_seed_can_draw_the_pairs_and_keeps_some_for_validation():

@@ -56,9 +56,6 @@ def greys_of(inputs: torch.Tensor) -> list[int]:
     return (unit.mean(-1) * 255).round().int().tolist()
 
 
-# decoding
-
-
 @pytest.mark.parametrize("ending", ["avi", "mp4"])
 def test_frames_are_evenly_spaced_and_in_order(tmp_path, ending):
     path = film(tmp_path / f"clip.{ending}", range(20, 220, 10))
@@ -103,19 +100,12 @@ def test_without_pyav_there_is_an_install_line(tmp_path, monkeypatch):
         UCF101(folder=str(tmp_path)).load()
 
 
-# data sets as they lie on disk
-
-
 def ucf(folder: Path, videos: str = "UCF-101/") -> Path:
     """Two classes, three training clips of which one is cut off, two test clips."""
     place = folder / "UCF101"
     splits = place / "ucfTrainTestlist"
-    text(
-        splits / "trainlist01.txt",
-        "Archery/v_Archery_g08_c01.avi 1",
-        "Archery/v_Archery_g08_c02.avi 1",
-        "YoYo/v_YoYo_g09_c01.avi 2",
-    )
+    train = ("Archery/v_Archery_g08_c01.avi 1", "Archery/v_Archery_g08_c02.avi 1", "YoYo/v_YoYo_g09_c01.avi 2")
+    text(splits / "trainlist01.txt", *train)
     text(splits / "testlist01.txt", "YoYo/v_YoYo_g01_c01.avi", "Archery/v_Archery_g01_c01.avi")
     for name, grey in (("Archery_g08", 50), ("YoYo_g09", 100), ("YoYo_g01", 150), ("Archery_g01", 200)):
         film(place / f"{videos}{name.partition('_')[0]}/v_{name}_c01.avi", [grey] * 12)
@@ -227,9 +217,6 @@ def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, monkeypatch):
     assert torch.equal(task.unlabelled_set("natural", 2, RNG(0)), task.inputs[:2])  # of training clips
 
 
-# moving digits
-
-
 @pytest.mark.parametrize("classes", ["federated", "teachers"])
 def test_moving_digits(classes):
     task = MovingDigits(classes=classes).load()
@@ -288,9 +275,6 @@ def test_digits_that_the_seed_splits_are_in_one_part_only(classes):
     assert all(a != b for a, b in zip(shown[0], shown[3], strict=True))
 
 
-# models
-
-
 def test_it_is_torchvisions_network():
     from torchvision.models.video import r3d_18
 
@@ -335,9 +319,6 @@ def test_of_a_frozen_network_only_the_last_layer_is_in_the_vector(norm):
         assert module.double()(clips.double()).dtype == torch.float64
     with pytest.raises(RuntimeError, match="Missing key"):
         module.load_state_dict({"fc.weight": module.fc.weight, "fc.bias": module.fc.bias})
-
-
-# KUIPER's pipeline
 
 
 @pytest.mark.long

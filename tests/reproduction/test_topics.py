@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -64,13 +65,13 @@ def after_load(sizes: dict[str, int]) -> np.random.Generator:
 
 
 def newsgroups(folder: Path, lines: list[str]) -> Path:
-    place = folder / "20newsgroups"
+    place, groups = folder / "20newsgroups", ("alt.one", "alt.two")
+    place.mkdir()
+    (place / "target_names.json").write_text(json.dumps(groups))
     for part in ("train", "test"):
-        for group in ("alt.one", "alt.two"):
-            for number in range(12):
-                post = place / f"20news-bydate-{part}" / group / str(number)
-                post.parent.mkdir(parents=True, exist_ok=True)
-                post.write_text(f"From: somebody\n\nthe {group[4:]} {part} post number {number}\n")
+        texts = [f"From: somebody\n\nthe {group[4:]} {part} post number {k}\n" for group in groups for k in range(12)]
+        posts = [json.dumps({"text": text, "label": number // 12}) for number, text in enumerate(texts)]
+        (place / f"20news-bydate-{part}.jsonl").write_text("\n".join(posts))
     (place / "snippets.jsonl").write_text("\n".join(lines))
     return place
 
