@@ -22,9 +22,9 @@ from asyncfl_reproduction.home import CELLS
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = Path(asyncfl_lite.__file__).parent
-EXECUTED = {"fedbuff": (26, 1343), "fedecho": (31, 1652)}
+EXECUTED = {"fedbuff": (26, 1342), "fedecho": (31, 1651)}
 """Method -> files and lines of the library that three warm versions on digits execute."""
-LOADED = 11_070
+LOADED = 11_080
 """Lines of the library's modules that runs of both load."""
 OPTIONS, NEVER_SET = 206, 61
 """Fields that settings classes of the library declare, and those that no cell changes from their default."""
