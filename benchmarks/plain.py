@@ -19,7 +19,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms.fedrevive import ALPHA_ADV, POOL_SIZE, PROBES, FedRevive
-from asyncfl_lite.algorithms.synthesis import CLASS_WEIGHT, META_RATE, ImageGenerator
+from asyncfl_lite.algorithms.synthesis import CLASS_WEIGHT, META_RATE, image_generator
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.run import Run
@@ -182,7 +182,7 @@ def fedrevive(config: Config) -> Callable[[], None]:
 
     def go() -> None:
         versions = [parameters_to_vector(script.initial.parameters()).detach()]
-        generator, teachers = ImageGenerator(spec.shape, chosen.nz, chosen.ngf), deque(maxlen=chosen.num_teachers)
+        generator, teachers = image_generator(spec.shape, chosen.nz, chosen.ngf), deque(maxlen=chosen.num_teachers)
         proxies: dict[int, Tensor] = {}
         pool, classes = torch.zeros(0, *spec.shape), torch.zeros(0, dtype=torch.int64)
         for number, (client, start, staleness) in enumerate(script.arrivals):

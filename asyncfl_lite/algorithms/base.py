@@ -190,8 +190,7 @@ class Algorithm(Server):
     Attributes:
         x: ``(d,)`` the global model; it is never changed in place, so a reference to it may be kept.
         version: number of times that the global model has been replaced.
-        buffers: ``(b,)`` running statistics of the global model, or None; the name is PyTorch's, and has nothing to do
-            with the M buffered updates.
+        buffers: ``(b,)`` running statistics of the global model, or None; PyTorch's name, not the M buffered updates.
         rejections: the updates that were refused.
 
     >>> import torch
@@ -207,17 +206,13 @@ class Algorithm(Server):
     (1, tensor([1., 2.]))
     """
 
-    def __init_subclass__(cls) -> None:
-        if "redispatch" in cls.__dict__:
-            raise ConfigError(f"{cls.__name__}.redispatch: is called scheduling now")
-
     revision: ClassVar[int] = 1
     """Revision of the method's numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     scheduling: ClassVar[str] = "before_agg"
     """Default scheduling policy; a configuration can choose a different one."""
     buffered: ClassVar[bool] = True
-    """Whether the method uses ``buffer_size``; if not, every update makes a version unless an option changes that."""
+    """Whether the method uses ``buffer_size``; if not, every update makes a version."""
     uses_server_lr: ClassVar[bool] = True
     """Whether the method uses ``server_lr``."""
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
@@ -328,11 +323,7 @@ class Algorithm(Server):
 
     @property
     def context(self) -> ServerContext:
-        """The server's model, data and random generator, for methods that need more than parameter vectors.
-
-        Raises:
-            ConfigError: if the method was started without a context.
-        """
+        """What the method was started with; a ConfigError if that was nothing."""
         if self._context is None:
             raise ConfigError(
                 f"context: {type(self).__name__} needs the server's model or data; pass start(x0, context)"
@@ -341,11 +332,7 @@ class Algorithm(Server):
 
     @property
     def labelled(self) -> tuple[Tensor, Tensor]:
-        """The inputs and labels of the server's labelled set.
-
-        Raises:
-            ConfigError: if the context has none.
-        """
+        """The inputs and labels of the server's labelled set; a ConfigError if the context has none."""
         if self.context.labelled is None:
             name = self.about.title or type(self).__name__
             raise ConfigError(f"labelled: {name} needs the server's labelled set; put it in the context")
@@ -360,11 +347,7 @@ class Algorithm(Server):
         return self._versions[update.start_version].clone()
 
     def new_version(self, x: Tensor) -> bool:
-        """Make ``x`` the global model, count a new version, and return True.
-
-        Raises:
-            ServerError: if ``x`` is not a vector like the model before.
-        """
+        """Make ``x``, a vector like the model before, the global model; count a new version, and return True."""
         check_like(self, "new_version", x, self.x)
         self.x = x.detach() if x.requires_grad else x
         self.version += 1
@@ -398,9 +381,6 @@ class Algorithm(Server):
 
         Numbers that no client has changed so far, such as those of a mask, stay as they are: a mean of infinite or very
         large numbers is none of them.
-
-        Raises:
-            ServerError: if they are not a vector like the statistics before.
         """
         if self.bn_mode == "freeze":
             return
@@ -441,8 +421,6 @@ def make_algorithm(name: str, **settings: Any) -> Algorithm:
 
     Raises:
         ConfigError: for an unknown name or setting; the message suggests the most similar one.
-
-    Example: FedBuff with a buffer of two averages two updates, then steps with the server's learning rate.
 
     >>> import torch
     >>> from asyncfl_lite import Update, make_algorithm

@@ -97,11 +97,7 @@ class MultiTeacher(AFLDW):
     settings: Settings
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
-        """Begin at version 0 without teachers.
-
-        Raises:
-            ConfigError: when the context lacks something that the method needs.
-        """
+        """Begin at version 0 without teachers."""
         super().start(x0, context, **options)
         self.teachers: list[Teacher] = []
         self.proxies, self.pool = self.begin()
@@ -112,11 +108,7 @@ class MultiTeacher(AFLDW):
 
     @property
     def spec(self) -> InputSpec:
-        """Shape and kind of the task's inputs.
-
-        Raises:
-            ConfigError: if the context does not contain them.
-        """
+        """Shape and kind of the task's inputs; a ConfigError if the context does not contain them."""
         if self.context.inputs is None:
             raise ConfigError(
                 f"inputs: {type(self).__name__} needs the shape and range of inputs; put them in the context"

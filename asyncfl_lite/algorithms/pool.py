@@ -56,10 +56,8 @@ class ClassProxies:
         """Add one upload's ``(C,)`` proportions to a client's estimate; values that are not finite are skipped."""
         if not self.complete(client) and torch.isfinite(proportions).all():
             before = self.sums.get(client, torch.zeros_like(proportions)).cpu()
-            self.sums = {
-                **self.sums,
-                client: before + proportions,
-            }
+            # new mappings, so that a saved state stays as it was
+            self.sums = {**self.sums, client: before + proportions}
             self.counts = {**self.counts, client: self.counts.get(client, 0) + 1}
 
     def of(self, clients: Sequence[int]) -> Tensor:
@@ -87,11 +85,9 @@ class Pool:
 
     def add(self, inputs: Tensor, labels: Tensor) -> None:
         """Append ``(B, …)`` inputs with ``(B,)`` labels, and drop the oldest that no longer fit."""
-        kept = max(0, self.capacity - len(labels))
-        first = max(0, len(self) - kept)
-        inputs, labels = inputs[-self.capacity :], labels[-self.capacity :]
-        self.inputs = inputs.clone() if self.inputs is None else torch.cat([self.inputs[first:], inputs])
-        self.labels = torch.cat([self.labels[first:], labels.to(self.labels)])
+        held = [] if self.inputs is None else [self.inputs]
+        self.inputs = torch.cat([*held, inputs])[-self.capacity :].clone()  # drops the memory of the oldest, too
+        self.labels = torch.cat([self.labels, labels.to(self.labels)])[-self.capacity :]
 
     def draw(self, proportions: Tensor, count: int, rng: np.random.Generator) -> Tensor:
         """Draw each teacher's inputs: first labels by its client's proportions, then random inputs with these labels.

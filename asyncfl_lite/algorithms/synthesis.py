@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,71 +125,42 @@ def synthesis_loss(
 # G_θ
 
 
-class ImageGenerator(nn.Module):
-    """Generator of images of a given ``shape`` from latents.
+def image_generator(shape: tuple[int, ...], nz: int, width: int) -> nn.Sequential:
+    """Return a generator of images in [0, 1] of a given ``(channels, height, width)`` from ``(B, nz)`` latents.
 
-    Linear, then BatchNorm, upsampling, 3×3 convolution, BatchNorm, leaky ReLU, upsampling, convolution, BatchNorm,
-    leaky ReLU, convolution, sigmoid, with 2 × width, 2 × width and width channels. The first feature map has a quarter
-    of the image's height and width, rounded up; the last upsampling has exactly the image's size.
-
-    Args:
-        shape: ``(channels, height, width)`` of an image.
-        nz: length of a latent.
-        width: ngf, the number of channels before the last convolution.
+    The first feature map has a quarter of the image's height and width, rounded up, and the last upsampling exactly the
+    image's size. ``width`` is ngf, the number of channels before the last convolution.
     """
-
-    def __init__(self, shape: tuple[int, ...], nz: int, width: int) -> None:
-        super().__init__()
-        channels, *sides = shape
-        self.quarter = (2 * width, *(math.ceil(side / 4) for side in sides))
-        self.linear = nn.Linear(nz, math.prod(self.quarter))
-        self.convolutions = nn.Sequential(
-            _norm(nn.BatchNorm2d, 2 * width),
-            nn.Upsample(scale_factor=2),
-            nn.Conv2d(2 * width, 2 * width, 3, padding=1, bias=False),
-            _norm(nn.BatchNorm2d, 2 * width),
-            nn.LeakyReLU(0.2),
-            nn.Upsample(size=tuple(sides)),
-            nn.Conv2d(2 * width, width, 3, padding=1, bias=False),
-            _norm(nn.BatchNorm2d, width),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(width, channels, 3, padding=1),
-            nn.Sigmoid(),
-        )
-
-    def forward(self, latents: Tensor) -> Tensor:
-        """Return ``(B, *shape)`` images in [0, 1] for ``(B, nz)`` latents."""
-        return self.convolutions(self.linear(latents).unflatten(1, self.quarter))
+    channels, *sides = shape
+    quarter = (2 * width, *(math.ceil(side / 4) for side in sides))
+    norm = partial(nn.BatchNorm2d, track_running_stats=False)
+    return nn.Sequential(
+        nn.Linear(nz, math.prod(quarter)),
+        nn.Unflatten(1, quarter),
+        norm(2 * width),
+        nn.Upsample(scale_factor=2),
+        nn.Conv2d(2 * width, 2 * width, 3, padding=1, bias=False),
+        norm(2 * width),
+        nn.LeakyReLU(0.2),
+        nn.Upsample(size=tuple(sides)),
+        nn.Conv2d(2 * width, width, 3, padding=1, bias=False),
+        norm(width),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(width, channels, 3, padding=1),
+        nn.Sigmoid(),
+    )
 
 
-class VectorGenerator(nn.Module):
-    """Generator of inputs that are not images: two linear layers, our choice and not the paper's.
-
-    Args:
-        shape: the shape of one input.
-        nz: length of a latent.
-        width: ngf; the hidden layer has twice as many units.
-    """
-
-    def __init__(self, shape: tuple[int, ...], nz: int, width: int) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Linear(nz, 2 * width),
-            _norm(nn.BatchNorm1d, 2 * width),
-            nn.LeakyReLU(0.2),
-            nn.Linear(2 * width, math.prod(shape)),
-            nn.Sigmoid(),
-            nn.Unflatten(1, shape),
-        )
-
-    def forward(self, latents: Tensor) -> Tensor:
-        """Return ``(B, *shape)`` inputs in [0, 1] for ``(B, nz)`` latents."""
-        return self.layers(latents)
-
-
-def _norm(kind: type[nn.Module], channels: int) -> nn.Module:
-    """Return a BatchNorm layer that always uses the batch's own statistics and stores none."""
-    return kind(channels, track_running_stats=False)
+def vector_generator(shape: tuple[int, ...], nz: int, width: int) -> nn.Sequential:
+    """Return a generator of other inputs in [0, 1]: two linear layers, our choice and not the paper's."""
+    return nn.Sequential(
+        nn.Linear(nz, 2 * width),
+        nn.BatchNorm1d(2 * width, track_running_stats=False),
+        nn.LeakyReLU(0.2),
+        nn.Linear(2 * width, math.prod(shape)),
+        nn.Sigmoid(),
+        nn.Unflatten(1, shape),
+    )
 
 
 class GeneratedInputs:
@@ -206,7 +178,7 @@ class GeneratedInputs:
     """
 
     def __init__(self, spec: InputSpec, nz: int, width: int, seed: int, like: Tensor) -> None:
-        build = ImageGenerator if len(spec.shape) == 3 else VectorGenerator
+        build = image_generator if len(spec.shape) == 3 else vector_generator
         with seeded(seed):
             self.generator = VectorModel(build(spec.shape, nz, width).to(like))
         self.spec, self.nz, self.like = spec, nz, like

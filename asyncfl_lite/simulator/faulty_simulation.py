@@ -96,7 +96,7 @@ class FaultySimulation(Simulation):
             elif again == now:
                 self._refuse_copy(*heappop(self.copies))
             elif (fate := self.heap[0][2].fate) and fate.lost:
-                self._lose(*heappop(self.heap))
+                self._lose(*heappop(self.heap), fate.lost)
             else:
                 return self.heap[0][2]
         return None
@@ -121,23 +121,18 @@ class FaultySimulation(Simulation):
             return
         happened = self.present.presence.advance(max(until, self.clock))
         for client, comes in happened:
-            if comes:
-                self.present.come(client)
-            else:
-                self.present.leave(client)
+            self.present.change(client, comes)
         for client in dict.fromkeys(client for client, comes in happened if comes):
             if client in self.idle:  # it may have left again, or been sent work
                 self._fill_slot(client, until)
 
     def _fill_slot(self, client: int, now: float) -> None:
-        if client in self.awaited:
-            self.awaited.remove(client)
-        elif self.unfilled and self.scheduling.may_fill(client):
-            self.unfilled -= 1
-        else:
-            return
-        self.clock = max(self.clock, now)
-        self.dispatch(client)
+        fills = client not in self.awaited and self.unfilled > 0 and self.scheduling.may_fill(client)
+        if client in self.awaited or fills:
+            self.awaited.discard(client)
+            self.unfilled -= fills
+            self.clock = max(self.clock, now)
+            self.dispatch(client)
 
     def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
         """Send the current model to ``count`` idle clients; if there are too few, slots stay empty."""
@@ -185,11 +180,10 @@ class FaultySimulation(Simulation):
             return LEFT
         return GIVEN_UP if job.finish_time > gives_up else ""
 
-    def _lose(self, gives_up: float, _: int, job: Job) -> None:
+    def _lose(self, gives_up: float, _: int, job: Job, why: str) -> None:
         self.clock = max(self.clock, gives_up)
-        lost = job.fate.lost if job.fate else ""
-        self._end(job, lost)
-        self._count_lost(lost)
+        self._end(job, why)
+        self._count_lost(why)
         self.scheduling.after_lost(self, job.client)
         self._note()
 
@@ -212,10 +206,9 @@ class FaultySimulation(Simulation):
         version = self.algorithm.version
         self._note(copy._replace(staleness=version - copy.start_version, version=version))
 
-    def _check_progress(self, job: Job, refused: str) -> None:
-        fate = job.fate
-        if fate is None or not fate.damage:
-            super()._check_progress(job, refused)
+    def _count_refused(self, job: Job, refused: str) -> None:
+        if job.fate is None or not job.fate.damage:
+            super()._count_refused(job, refused)
 
     def _count_lost(self, why: str) -> None:
         self.lost_in_a_row += 1
@@ -432,15 +425,12 @@ class PresentClients(IdleClients):
         else:
             self.aside.add(client)
 
-    def come(self, client: int) -> None:
-        """Make a client that has come back available again, unless it still has work."""
-        if client in self.aside:
+    def change(self, client: int, comes: bool) -> None:
+        """Make a client that has come back available again, or set aside one that has left, unless it has work."""
+        if comes and client in self.aside:
             self.aside.remove(client)
             super().add(client)
-
-    def leave(self, client: int) -> None:
-        """Set aside a client that has left, unless it has work, for which the server still waits."""
-        if client in self:
+        elif not comes and client in self:
             super().remove(client)
             self.aside.add(client)
 
@@ -472,7 +462,7 @@ def _joined(spells: Spells) -> Spells:
     joined: Spells = []
     for start, until in spells:
         if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(until, joined[-1][1]))
-        else:
-            joined.append((start, until))
+            start, before = joined.pop()
+            until = max(until, before)
+        joined.append((start, until))
     return joined

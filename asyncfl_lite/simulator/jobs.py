@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import compress
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -189,13 +190,8 @@ class Fate:
     @property
     def struck(self) -> str:
         """Kinds of faults that affected an arriving job, named like their settings."""
-        kinds = {
-            "crash": self.crashed,
-            "partial": self.share < 1,
-            "duplicate": self.again is not None,
-            "damage": self.damage,
-        }
-        return ", ".join(kind for kind, whether in kinds.items() if whether)
+        strikes = self.crashed, self.share < 1, self.again is not None, self.damage
+        return ", ".join(compress(("crash", "partial", "duplicate", "damage"), strikes))
 
 
 CALLED_OFF, STILL_TRAINING = "called off", "in flight"

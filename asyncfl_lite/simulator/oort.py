@@ -68,20 +68,12 @@ def scores(
     others: np.ndarray | Sequence[float] = (),
     penalty: float = 2.0,
 ) -> np.ndarray:
-    """Return the candidates' scores: the clipped and scaled utility plus the temporal term, times the speed factor.
+    """Return the candidates' ``(n,)`` scores: scaled utility plus temporal term, times the speed factor.
 
     Args:
-        utilities: ``(n,)`` statistical utilities U, at least one.
-        durations: ``(n,)`` durations t, in virtual time.
-        last_rounds: ``(n,)`` rounds L of the last reports, counted from 1.
-        now: the current round R, counted from 1.
-        preferred: the preferred duration T, in the unit of the durations.
-        others: ``(m,)`` utilities of clients that are not candidates; the bounds that clip and scale U depend on these,
-            too.
-        penalty: the exponent a of the speed factor.
-
-    Returns:
-        ``(n,)`` float64 scores, at least 0.
+        utilities, durations, last_rounds: ``(n,)`` of the last reports: U, t, and the round L, counted from 1.
+        now, preferred, penalty: the current round R, the preferred duration T, and the exponent a.
+        others: ``(m,)`` utilities of clients that are not candidates, on which the bounds of U depend, too.
     """
     utilities = np.asarray(utilities, dtype=float)
     everyone = np.sort(np.concatenate([utilities, np.asarray(others, dtype=float)]))
@@ -93,14 +85,10 @@ def scores(
 
 
 def paced(threshold: float, before: float, now: float) -> float:
-    """Return the new percentile of durations that sets Oort's preferred round duration T.
+    """Return the new percentile of durations that sets T, given the old one and the last two windows' summed utility.
 
-    As in the authors' code, the percentile rises when the sums differ by at most 10 %, and falls when they differ by at
-    least five times the earlier sum. In the paper's text, it rises when utility falls.
-
-    Args:
-        threshold: the percentile so far.
-        before, now: summed utility of the last window but one, and of the last window.
+    As in the authors' code, it rises when the sums differ by at most 10 %, and falls when they differ by at least five
+    times the earlier sum. In the paper's text, it rises when utility falls.
     """
     if abs(now - before) <= 0.1 * before:
         return min(100.0, threshold + PACER_DELTA)

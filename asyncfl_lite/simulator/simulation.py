@@ -199,12 +199,10 @@ class Simulation:
     def run(self, train: Train) -> None:
         """Run to the end; ``train`` turns jobs into outcomes."""
         steps = self.steps()
-        try:
+        with suppress(StopIteration):
             jobs = next(steps)
             while True:
                 jobs = steps.send(train(jobs))
-        except StopIteration:
-            return
 
     def _next_arrival(self) -> Job | None:
         """Process all events before the next arrival; return its job (still on the heap), or None at the end."""
@@ -247,8 +245,7 @@ class Simulation:
         client, version = job.client, job.start_version
         if not job.finish_time >= job.dispatched_at or client in self.idle:
             raise SimulationError(f"client {client} reported without one dispatch before it")
-        if job.finish_time > self.clock:
-            self.clock = job.finish_time
+        self.clock = max(self.clock, job.finish_time)
         self._free(job)
         latest, staleness = self.algorithm.version, self.algorithm.version - version
         self.scheduling.before_receive(self, client)
@@ -257,7 +254,7 @@ class Simulation:
         if made_version:
             self.clock += self.server_time
         if refused:
-            self._check_progress(job, refused)
+            self._count_refused(job, refused)
         else:
             self.refused_in_a_row = 0
             self.accepted_in_a_row = 0 if made_version else self.accepted_in_a_row + 1
@@ -298,7 +295,7 @@ class Simulation:
             for observe in self.observers:
                 observe(self, arrival)
 
-    def _check_progress(self, job: Job, refused: str) -> None:
+    def _count_refused(self, job: Job, refused: str) -> None:
         self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:

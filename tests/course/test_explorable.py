@@ -158,7 +158,7 @@ def walked(method: str, monkeypatch) -> tuple[dict, list[dict]]:
     """
     settings, of_page = METHODS[method]
     passes, drawn = [], {"probes": [], "labels": [], "latents": [], "batches": []}
-    monkeypatch.setattr(synthesis, "ImageGenerator", synthesis.VectorGenerator)
+    monkeypatch.setattr(synthesis, "image_generator", synthesis.vector_generator)
     monkeypatch.setattr(fedrevive.FedRevive, "t_gen", 4)
     monkeypatch.setattr(fedrevive.FedRevive, "synth_batch_size", 12)
     true_probes, draw_batches = fedrevive.probe_inputs, SampleSet.minibatches
