@@ -118,8 +118,9 @@ def descending(forward: Forward, x: Tensor, lr: float | Tensor, weight_decay: fl
     if not ENABLED or not isinstance(forward, Alone | SideBySide):
         return None
     chain = chain_of(forward.model)
-    written_out = chain is not None and _written_out(chain)
-    return Layers(SideBySide(forward.model, chain), x, lr, weight_decay) if written_out else None
+    if chain is None or not _written_out(chain):
+        return None
+    return Layers(SideBySide(forward.model, chain), x, lr, weight_decay)
 
 
 def _written_out(chain: Chain) -> bool:

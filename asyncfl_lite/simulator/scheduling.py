@@ -66,6 +66,11 @@ class IdleClients:
     def __contains__(self, client: int) -> bool:
         return 0 <= client <= self.highest and self._position[client] >= 0
 
+    @property
+    def arrays(self) -> tuple[array[int], array[int]]:
+        """The idle clients in their current order, and each client's index there, or -1; for a loop's own use."""
+        return self._clients, self._position
+
     def as_list(self) -> list[int]:
         """Return the clients in their current order (:meth:`draw` depends on the order)."""
         return self._clients.tolist()

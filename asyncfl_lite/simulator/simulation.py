@@ -178,12 +178,7 @@ class Simulation:
         All state is in the simulation, so a new generator continues where another one stopped, and
         :meth:`state` can be saved while this one waits for outcomes.
         """
-        if not self.started:
-            self.started = True
-            who = f"delay or selection: one of {type(self.delays).__name__} and {type(self.selection).__name__}"
-            own = self.delays if is_ours(self.selection) else self.selection
-            with no_global_draws(own, who, "the generators that they are given", SimulationError):
-                self.scheduling.start(self)
+        self._start()
         while (job := self._next_arrival()) is not None:
             if job.outcome is None:
                 jobs = self._next_jobs()
@@ -195,6 +190,14 @@ class Simulation:
             self._receive(job)
         if self.horizon < math.inf and self.algorithm.version < self.rounds:
             self.clock = max(self.clock, self.horizon)
+
+    def _start(self) -> None:
+        if not self.started:
+            self.started = True
+            who = f"delay or selection: one of {type(self.delays).__name__} and {type(self.selection).__name__}"
+            own = self.delays if is_ours(self.selection) else self.selection
+            with no_global_draws(own, who, "the generators that they are given", SimulationError):
+                self.scheduling.start(self)
 
     def run(self, train: Train) -> None:
         """Run to the end; ``train`` turns jobs into outcomes."""
@@ -326,9 +329,11 @@ class Simulation:
 
     def _drawn_duration(self, client: int) -> float:
         duration = self.delays.draw(client, self.delay_stream)
-        with suppress(TypeError, ValueError):  # it is no number
+        try:
             if 0 <= duration < math.inf:
                 return duration
+        except (TypeError, ValueError):  # it is no number
+            pass
         raise SimulationError(
             f"delay: {type(self.delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
             f"for client {client}"
