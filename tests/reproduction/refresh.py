@@ -27,7 +27,7 @@ from asyncfl_reproduction import home
 from asyncfl_reproduction.claims import VERDICTS
 from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.grid.cells import SERVER_RATE
-from asyncfl_reproduction.grid.columns import PLAIN, TUNED, untuned
+from asyncfl_reproduction.grid.columns import FIXED, PLAIN, TUNED, untuned
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
@@ -298,7 +298,7 @@ def refreshed_results(text: str) -> str:
 
 def refreshed_verdicts(text: str, found: dict[str, Recorded]) -> str:
     """Return docs/results.md with the verdicts of two tiers' claims counted."""
-    kinds = found["laptop"].verdicts_by_kind().query("column != @FIXED").set_index("kind")
+    kinds = found["laptop"].verdicts_by_kind().query(f"column != {FIXED!r}").set_index("kind")
 
     def of_papers(paper: str, tier: str, *_: str) -> list[str]:
         counts = found[tier].verdicts(paper.lower())
