@@ -73,8 +73,10 @@ def test_labels_are_whole_numbers_or_words(labels, classes):
         ([10**30] * 12, "must be all words or all numbers, got 1000000"),
         (list(np.eye(3)[Y]), "one column per class; write labels.argmax(1)"),
         (list(Y[:, None]), "got shape (12, 1) of int64, one column; write labels[:, 0]"),
-        (["cat ", "cat", "dog"] * 4, "'cat' and 'cat ' are nearly the same; write them alike, or give both in class_names"),
-        (["cat", "Cat", "dog"] * 4, "labels: 'Cat' and 'cat' are nearly the same"),
+        (["cat ", "cat", "dog"] * 4, "'cat ' and 'cat' of "),
+        (["cat", "Cat", "dog"] * 4, "are nearly the same; write them alike, or give both in class_names"),
+        (["1", "1.0", "2"] * 4, "are nearly the same"),
+        (["caf\u00e9", "cafe\u0301", "\uff34ea"] * 4, "are nearly the same"),
     ],
 )  # fmt: skip
 def test_labels_that_are_no_classes_are_one_line(labels, words):
@@ -245,6 +247,8 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
         (lambda: Task.from_tensors(X, Y, 255 * X, Y), "test_inputs: go from 0.6983 to 247.5, and inputs from"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=255 * X), "unlabelled: go from 0.6983 to 247.5"),
         (lambda: Task.from_clients({"n": (X, Y, 255 * X, Y), "s": (X, Y)}), "client 'n', test_inputs: go from"),
+        (lambda: Task.from_tensors(np.concatenate([X, 255 * X, X]), [*Y] * 3, X, Y, owners=["n"] * 12 + ["s"] * 12 + ["w"] * 12),
+            "inputs of owner 's': go from"),
         (lambda: Task.from_clients({1: (X, Y), "1": (X, Y)}, (X, Y)), "clients: must have names that differ as words"),
         (lambda: Task.from_tensors(*[(9 * X).astype(int), Y] * 2, unlabelled=np.full((2, 4), 9)), "token ids below 9"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=(9 * X).astype(int)), "real numbers, got whole numbers"),
@@ -266,7 +270,31 @@ def test_clients_that_only_differ_are_taken():
         assert len(Task.from_clients(few, (X, Y)).labels) == 37
         two_each = Task.from_clients([(X, Y % 2), (X, Y % 2 + 1), (X, 2 * (Y % 2))], (X, Y))
         assert two_each.num_classes == 3
-        assert Task.from_clients({"a": (X, Y), "b": (0 * X, Y)}, (X, Y)).num_classes == 3
+
+
+TALL = np.random.default_rng(1).normal(1.7, 0.1, (40, 3)).astype(np.float32)
+HALF = np.arange(40) % 2
+METRES = pd.DataFrame(TALL / [100, 1, 1], columns=["h", "k", "l"])
+CM = METRES.assign(h=TALL[:, 0])
+OTHER_UNITS = r"column 'h' goes from 1\.\d+ to 1\.\d+, and that of .*inputs.* from 0\.01\d+ to .*; if the units differ, convert them"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Task.from_clients({"a": (CM, HALF), "b": (METRES, HALF)}, (METRES, HALF)), f"client 'a', inputs: {OTHER_UNITS}$"),
+        (lambda: Task.from_tensors(METRES, HALF, CM, HALF), f"test_inputs: {OTHER_UNITS}"),
+        (lambda: Task.from_tensors(METRES, HALF, METRES, HALF, unlabelled=CM), f"unlabelled: {OTHER_UNITS}"),
+        (lambda: Task.from_tensors(pd.concat([METRES, CM, METRES]), np.tile(HALF, 3), METRES, HALF, owners=np.repeat([3, 5, 7], 40)),
+            f"inputs of owner 5: {OTHER_UNITS}"),
+        (lambda: Task.from_tensors(TALL, HALF, TALL / np.float32([1, 99, 99]), HALF), r"inputs: column 1 .*\(1 more are like this\)"),
+        (lambda: Task.from_clients({"a": (X, Y), "b": (0 * X, Y)}, (X, Y)), "client 'b', inputs: all numbers are the same"),
+    ],
+)  # fmt: skip
+def test_a_column_in_other_units_and_inputs_of_one_number_are_said(make, words):
+    with pytest.warns(UserWarning, match=f"^{words}") as caught:
+        make()
+    assert len(caught) == 1
 
 
 # --- numbers and pictures ------------------------------------------------------------------------
