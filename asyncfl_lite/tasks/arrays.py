@@ -126,10 +126,16 @@ def array_of(name: str, values: Any) -> np.ndarray:
 
 
 def _check_dense(name: str, values: Any) -> None:
-    """Raise an error for sparse tensors and arrays, and for masked values."""
-    if isinstance(values, Tensor) and (values.is_nested or values.layout != torch.strided):
-        kind = "nested" if values.is_nested else str(values.layout).removeprefix("torch.")
-        raise DataError(f"{name}: must be a dense tensor, got a {kind} one")
+    """Raise an error for tensors and arrays that are sparse, nested, masked or without plain numbers."""
+    if isinstance(values, Tensor):
+        for odd, kind, hint in (
+            (values.is_nested, "nested", "pad them to one shape"),
+            (values.layout != torch.strided, str(values.layout).removeprefix("torch."), "call its .to_dense() first"),
+            (values.is_meta, "meta", "it holds no numbers"),
+            (values.is_quantized, "quantized", "call its .dequantize() first"),
+        ):
+            if odd:
+                raise DataError(f"{name}: must be a dense tensor, got a {kind} one; {hint}")
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
         raise DataError(f"{name}: must be a dense array, got a {type(values).__name__}; call its .toarray() first")
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):

@@ -237,6 +237,8 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
         (lambda: Task.from_dataset([(X[0, :2], 0)] * 3, TABLE), "the training set, none, but has 'a'"),
         (lambda: Task.from_dataset(*[TABLE.set_axis(["a", "a", "label"], axis=1)] * 2), "several columns are named 'a'"),
         (lambda: Task.from_dataset(TABLE, TABLE, inputs=["a", "label"]), "must not name the column of labels, 'label'"),
+        (lambda: Task.from_dataset(*[TABLE.rename(columns={"a": 0})] * 2, inputs=["0"]), "label, got '0'; write 0"),
+        (lambda: Task.from_dataset(*[TABLE.rename(columns={"label": 2})] * 2, labels="2"), "b, 2, got '2'; write 2"),
         (lambda: Task.from_tensors(INPUTS, Y, OTHER, Y), "test_inputs: must have the columns of the training set"),
         (lambda: Task.from_tensors(INPUTS, Y, INPUTS.to_numpy(), Y), "test_inputs: must have the columns"),
         (lambda: Task.from_tensors(INPUTS, Y, INPUTS, Y, unlabelled=OTHER), "unlabelled: must have the columns"),
@@ -323,6 +325,11 @@ def test_tensors_of_every_type_of_number_are_taken(kind):
         (np.full((12, 4), -1.7e308), "inputs: must be finite as float32, got -1.7e+308; scale them first"),
         (torch.full((12, 4), 3.5e38, dtype=torch.float64), "inputs: must be finite as float32, got 3.5e+38"),
         (np.full((12, 4), -np.inf), "inputs: must be finite numbers, got NaN or infinity"),
+        (1.7e9 + X.astype(float), "must differ as float32, got 1700000000.0"),
+        (
+            INPUTS.assign(a=1e15 + INPUTS["a"].astype(float)),
+            "inputs: column 'a': must differ as float32, got 1000000000000000",
+        ),
         (
             np.full((12, 4), 2**63, np.uint64),
             "must be a tensor or an array of numbers (got numbers of 2 ** 63 and more)",
@@ -331,10 +338,6 @@ def test_tensors_of_every_type_of_number_are_taken(kind):
         (np.array([[1, None]] * 12, object), "must be a tensor or an array of numbers (got None)"),
         (X.astype("M8[s]"), "must be a tensor or an array of numbers (got np.datetime64("),
         (np.zeros(12, [("a", "f4")]), "must be a tensor or an array of numbers (got np.void("),
-        (
-            torch.empty(12, 4, device="meta"),
-            "inputs: must be a tensor or an array of numbers (Cannot copy out of meta tensor",
-        ),
         (np.ones((12, 1, 4, 4), np.uint16), "are token ids only if you give vocabulary; images must be real numbers"),
         (INPUTS.assign(a=-1.7e308), "inputs: column 'a': must be finite as float32, got -1.7e+308"),
         (INPUTS.assign(a=1j), "inputs: column 'a' holds no numbers but complex128"),
@@ -344,6 +347,19 @@ def test_tensors_of_every_type_of_number_are_taken(kind):
 def test_numbers_that_float32_would_falsify_are_one_line(inputs, words):
     assert words in line(lambda: Task.from_tensors(inputs, Y, inputs, Y))
     assert words.removeprefix("inputs: ") in line(lambda: Task.from_clients({"n": (inputs, Y)}, (inputs, Y)))
+
+
+@pytest.mark.filterwarnings("ignore")  # torch's about kinds of tensors that it means to change
+def test_tensors_that_are_not_dense_are_told_what_to_write():
+    odd = {
+        "nested one; pad them to one shape": torch.nested.nested_tensor([[1.0, 2.0], [3.0]] * 6),
+        "sparse_coo one; call its .to_dense() first": torch.ones(12, 4).to_sparse(),
+        "meta one; it holds no numbers": torch.empty(12, 4, device="meta"),
+        "quantized one; call its .dequantize() first": torch.quantize_per_tensor(torch.ones(12, 4), 1, 0, torch.qint8),
+    }
+    for words, given in odd.items():
+        for name, make in (("inputs", DOORS["arrays"]), ("labels", lambda x, y: DOORS["arrays"](y, x))):
+            assert line(lambda m=make, g=given: m(g, X)) == f"{name}: must be a dense tensor, got a {words}"
 
 
 LEVELS = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1040
