@@ -54,6 +54,9 @@ NOT_IN_HASH: dict[str, Any] = {
 A device rounds differently, as another machine does; results name it.
 """
 
+RENAMED = {"redispatch": "scheduling", "trouble": "faults", "cohort": "vectorize", "judged_on": "eval_split"}
+RENAMED |= {"setup": "preset"}
+"""Earlier name of a setting -> its name; who writes the earlier one is told."""
 SEED = Field(default=0, ge=0, description="seed of every random stream of the run")
 Seed = create_model("Seed", __base__=Settings, seed=(int, SEED))
 """Settings with only a seed, since only the seed needs checking when a checked configuration gets another seed."""
@@ -201,6 +204,8 @@ class Config(Settings):
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if old := next((name for name in given if name in RENAMED), None):
+            raise ConfigError(f"{old}: is called {RENAMED[old]} now")
         if "versions" in given:
             given = {"rounds": given["versions"], **{name: given[name] for name in given if name != "versions"}}
         return fill_in(given)
