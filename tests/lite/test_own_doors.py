@@ -371,13 +371,15 @@ def in_mode(mode: str) -> Image.Image:
     made = {
         "I;16": lambda: Image.fromarray(LEVELS),
         "I;16B": lambda: Image.frombytes("I;16B", (8, 8), LEVELS.astype(">u2").tobytes()),
+        "I": lambda: Image.fromarray(LEVELS.astype(np.int32)),
+        "F": lambda: Image.fromarray(LEVELS / np.float32(65535)),
     }
     return made[mode]() if mode in made else COLOURS.convert(mode)
 
 
 @pytest.mark.parametrize(
     ("mode", "channels", "levels"),
-    [("1", 1, 2), ("L", 1, 64), ("I;16", 1, 64), ("I;16B", 1, 64), ("RGB", 3, 192),
+    [("1", 1, 2), ("L", 1, 64), ("I;16", 1, 64), ("I;16B", 1, 64), ("I", 1, 64), ("F", 1, 64), ("RGB", 3, 192),
      ("YCbCr", 3, 120), ("CMYK", 3, 192), ("RGBA", 4, 193), ("LA", 4, 65)],
 )  # fmt: skip
 def test_pictures_keep_their_levels(mode, channels, levels):
@@ -401,9 +403,10 @@ def test_transparency_counts_where_something_is_transparent():
 @pytest.mark.parametrize(
     ("pictures", "words"),
     [
-        ([Image.fromarray(LEVELS.astype(np.int32))], "images must all have 8 bits or all 16, got the modes I; convert"),
-        ([Image.fromarray(LEVELS.astype(np.float32))], "images must all have 8 bits or all 16, got the modes F; convert"),
-        ([in_mode("I;16"), COLOURS], "images must all have 8 bits or all 16, got the modes I;16, RGB; convert them to one"),
+        ([Image.fromarray(LEVELS.astype(np.int32) // 260)], "mode I must go from 0 to a highest level of 256 to 65535, got 0 to 252"),
+        ([Image.fromarray(LEVELS.astype(np.int32) - 1)], "level of 256 to 65535, got -1 to 65519; scale or convert all of them"),
+        ([Image.fromarray(LEVELS.astype(np.float32))], "mode F must go from 0 to a highest level of 0 to 1, got 0 to 65520"),
+        ([in_mode("I;16"), COLOURS], "images must be of one depth, got the modes I;16, RGB; convert them to one"),
         ([COLOURS, COLOURS.resize((4, 4))], "images of several sizes"),
         ([COLOURS, np.asarray(COLOURS)], "must be real numbers, or int64 token ids, got torch.uint8"),
         ([np.asarray(COLOURS), np.asarray(COLOURS) / 255], "some are real numbers, some whole numbers"),
