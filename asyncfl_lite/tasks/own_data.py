@@ -122,9 +122,9 @@ def fields_of(
         owners = np.unique(given, return_inverse=True)[1].astype(np.int64) if given.dtype.kind == "U" else given.copy()
     if owners is not None and len(training) == 1:
         order = np.argsort(owners, kind="stable")
-        some = [rows[:: -(-len(rows) // SEEN)] for rows in np.split(order, np.flatnonzero(np.diff(owners[order])) + 1)]
-        owned = [(f"inputs of owner {given[rows[0]].item()!r}", inputs[torch.from_numpy(rows)]) for rows in some]
-        _check_scales(owned, first.columns)
+        each = np.split(order, np.flatnonzero(np.diff(owners[order])) + 1)
+        few = [(given[rows[0]].item(), inputs[torch.from_numpy(rows[:: -(-len(rows) // SEEN)])]) for rows in each]
+        _check_scales([(f"inputs of owner {owner!r}", own) for owner, own in few], first.columns)
     drawn_from = {} if unlabelled is None else {set_name: _server_set(unlabelled, inputs, first.columns, tokens)}
     return {
         "inputs": inputs,
