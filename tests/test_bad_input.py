@@ -148,6 +148,8 @@ RESULTS = [
     ("other-format", changed(format=99), "missing", ("result.json: not a result of format 1; run the cell again",)),
     ("no-configuration", changed(config=None), "missing", ("result.json: must have config, summary, timing and files",)),
     ("a-digest-less", changed(files={}), "missing", ("result.json: has no digest of curve.csv",)),
+    ("odd-meaning", changed(meaning=3), "missing", ("result.json: meaning must be a mapping; run the cell again",)),
+    ("odd-versions", changed(continued_under={}), "missing", ("result.json: continued_under must be a list; run the",)),
     ("accuracy-edited", edited('"final_accuracy": [0-9.]+', '"final_accuracy": 0.99'), "missing", ("result.json: changed since it was written; run the cell again",)),
     ("undigested", edited('"digest": "[^"]*"', '"old": ""'), "missing", ("result.json: changed since it was written",)),
     ("other-code", changed(config={"tasks": "x"}), "changed", ("result.json: its configuration needs other code; a module of your own must be imported first (setting: 'tasks' is not known",)),

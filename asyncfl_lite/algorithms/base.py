@@ -206,6 +206,10 @@ class Algorithm(Server):
     (1, tensor([1., 2.]))
     """
 
+    def __init_subclass__(cls) -> None:
+        if hasattr(cls, "redispatch"):
+            raise ConfigError(f"{cls.__name__}.redispatch: is called scheduling now")
+
     revision: ClassVar[int] = 1
     """Revision of the method's numbers; increase it when their meaning changes, to mark older results as outdated."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
 from typing import Any
+
+from asyncfl_lite.base.errors import ConfigError, shown
 
 LOG = logging.getLogger("asyncfl_lite")
 """The package's log. At the level INFO it gets the lines of :class:`~asyncfl_lite.runs.progress.Progress`, whether they
@@ -31,6 +34,17 @@ class StopRun(Exception):
     >>> result.stopped, result.summary["versions"]
     ('no gain since version 0', 20)
     """
+
+
+def check_callback(name: str, callback: Any, *arguments: str) -> None:
+    """Raise a ConfigError for a callback that cannot be called with arguments of these names."""
+    try:
+        inspect.signature(callback).bind(*arguments)
+    except TypeError as error:
+        wanted = f"must be a function of {' and '.join(arguments)}"
+        raise ConfigError(f"{name}: {wanted}, got {shown(callback)} ({error})") from None
+    except ValueError:  # some functions that are written in C have no signature
+        pass
 
 
 def call(callback: Callable[..., None], run: Any, *more: Any) -> None:

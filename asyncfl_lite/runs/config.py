@@ -54,6 +54,9 @@ NOT_IN_HASH: dict[str, Any] = {
 A device rounds differently, as another machine does; results name it.
 """
 
+RENAMED = {"redispatch": "scheduling", "trouble": "faults", "cohort": "vectorize", "judged_on": "eval_split"}
+RENAMED |= {"setup": "preset"}
+"""Earlier name of a setting -> its name; who writes the earlier one is told."""
 SEED = Field(default=0, ge=0, description="seed of every random stream of the run")
 Seed = create_model("Seed", __base__=Settings, seed=(int, SEED))
 """Settings with only a seed, since only the seed needs checking when a checked configuration gets another seed."""
@@ -197,10 +200,13 @@ class Config(Settings):
     )
 
     _own_task: str | None = PrivateAttr(None)
+    _checked: bool = PrivateAttr(False)
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if old := next((name for name in given if name in RENAMED), None):
+            raise ConfigError(f"{old}: is called {RENAMED[old]} now")
         if "versions" in given:
             given = {"rounds": given["versions"], **{name: given[name] for name in given if name != "versions"}}
         return fill_in(given)
@@ -270,6 +276,7 @@ class Config(Settings):
         if ("alpha" in type(self.partition_settings).model_fields) != (self.alpha is not None):
             does = "does not use" if self.alpha is not None else "needs"
             raise ValueError(f"alpha: partition {self.partition!r} {does} it, got {self.alpha}")
+        self._checked = True
         return self
 
     @property
@@ -404,7 +411,7 @@ class Config(Settings):
 def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
     """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
     if isinstance(given, Config):
-        config = given
+        config = given if given._checked else given.model_copy(update={"seed": given.seed})  # of model_construct
     elif isinstance(given, Mapping):
         config = Config.from_mapping(dict(given))
     else:

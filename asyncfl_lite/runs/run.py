@@ -37,7 +37,7 @@ from asyncfl_lite.runs.assembly import (
     start_method,
     trainer_for,
 )
-from asyncfl_lite.runs.callbacks import LOG, OnEvaluate, OnVersion, StopRun, call
+from asyncfl_lite.runs.callbacks import LOG, OnEvaluate, OnVersion, StopRun, call, check_callback
 from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.results import Result, Trained, classes_of, load_complete, score_clients, summary_of
 from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome, who_did_what
@@ -202,9 +202,10 @@ class Run:
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
         self.on_version, self.on_evaluate = on_version, on_evaluate
-        for name, callback in (("on_version", on_version), ("on_evaluate", on_evaluate)):
-            if not (callback is None or callable(callback)):
-                raise ConfigError(f"{name}: must be a function, got {shown(callback)}")
+        if on_version is not None:
+            check_callback("on_version", on_version, "run")
+        if on_evaluate is not None:
+            check_callback("on_evaluate", on_evaluate, "run", "row")
         config = as_config(config, model)
         if not isinstance(task, Task | None):
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")

@@ -344,6 +344,8 @@ TABLES = {
 }
 """Tables of a result -> how their files begin, by which foreign files of the same name are recognised. An empty file,
 or one that is cut off within these bytes, holds nothing that could be lost, and is replaced."""
+PARTS = dict.fromkeys(("meaning", "data", "versions"), (dict, "mapping")) | {"continued_under": (list, "list")}
+"""Parts of a ``result.json`` that it need not have -> their type, and its name."""
 _WORDS = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="strings"))
 NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 """Spelling in ``result.json`` of numbers that JSON cannot express."""
@@ -378,6 +380,9 @@ def read_record(path: str | Path) -> dict[str, Any]:
         raise ResultError(f"{path}: cut off or not JSON; run the cell again") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ResultError(f"{path}: not a result of format {FORMAT}; run the cell again")
+    for part, (kind, words) in PARTS.items():
+        if not isinstance(record.get(part, kind()), kind):
+            raise ResultError(f"{path}: {part} must be a {words}; run the cell again")
     if record.get("digest") != _digest_of_record(record):
         raise ResultError(f"{path}: changed since it was written; run the cell again")
     return {**record, **{part: _with_numbers(record[part]) for part in ("summary", "timing") if part in record}}

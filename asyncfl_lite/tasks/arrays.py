@@ -34,6 +34,8 @@ WITH_ALPHA = ("LA", "La", "PA", "RGBA", "RGBa")
 """Modes of levels from 0 to 255 with transparency."""
 EIGHT_BITS = {"L", "RGB", "RGBA"}
 """Modes that hold all of images of 8 bits."""
+DEEP = {"I;16": (0, 65535), "I": (256, 65535), "F": (0, 1)}
+"""Mode of more than 8 bits -> bounds of the highest level of all images; the second one becomes 1."""
 
 
 class Labels(NamedTuple):
@@ -126,10 +128,16 @@ def array_of(name: str, values: Any) -> np.ndarray:
 
 
 def _check_dense(name: str, values: Any) -> None:
-    """Raise an error for sparse tensors and arrays, and for masked values."""
-    if isinstance(values, Tensor) and (values.is_nested or values.layout != torch.strided):
-        kind = "nested" if values.is_nested else str(values.layout).removeprefix("torch.")
-        raise DataError(f"{name}: must be a dense tensor, got a {kind} one")
+    """Raise an error for tensors and arrays that are sparse, nested, masked or without plain numbers."""
+    if isinstance(values, Tensor):
+        for odd, kind, hint in (
+            (values.is_nested, "nested", "pad them to one shape"),
+            (values.layout != torch.strided, str(values.layout).removeprefix("torch."), "call its .to_dense() first"),
+            (values.is_meta, "meta", "it holds no numbers"),
+            (values.is_quantized, "quantized", "call its .dequantize() first"),
+        ):
+            if odd:
+                raise DataError(f"{name}: must be a dense tensor, got a {kind} one; {hint}")
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
         raise DataError(f"{name}: must be a dense array, got a {type(values).__name__}; call its .toarray() first")
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
@@ -215,24 +223,32 @@ def stacked_pictures(name: str, images: Sequence[Image]) -> Tensor:
     """Return Pillow images of one size as ``(n, C, height, width)`` float32 from 0 to 1.
 
     Grey images have one channel, colours three, and images with transparency four. Palettes and other colour spaces
-    become colours. Levels go up to 255, or to 65,535 with 16 bits.
+    become colours. Levels go up to 255, to 65,535 with 16 bits, or to 1 for real numbers.
 
     Raises:
-        DataError: for images of neither 8 nor 16 bits, and for mixtures.
+        DataError: for images of other levels, and for mixtures.
         ValueError: for images of several sizes.
     """
-    kinds, mode, largest = {depth_of(image) for image in images}, None, 65535
+    kinds, mode, least, largest = {depth_of(image) for image in images}, None, 0, 255
     if len({image.size for image in images}) > 1:
         raise ValueError("images of several sizes")
     if kinds <= EIGHT_BITS:
         alphas = (np.asarray(image.convert("RGBA"))[..., 3] for image in images if depth_of(image) == "RGBA")
         clear = any(alpha.min() < 255 for alpha in alphas)
-        mode, largest = kinds.pop() if len(kinds) == 1 else "RGBA" if clear else "RGB", 255
-    elif kinds != {"I;16"}:
+        mode = kinds.pop() if len(kinds) == 1 else "RGBA" if clear else "RGB"
+    elif len(kinds) == 1:
+        least, largest = DEEP[next(iter(kinds))]
+    else:
         told = ", ".join(sorted(kinds))
-        raise DataError(f"{name}: images must all have 8 bits or all 16, got the modes {told}; convert them to one")
+        raise DataError(f"{name}: images must be of one depth, got the modes {told}; convert them to one")
     arrays = (np.asarray(image if mode is None else image.convert(mode)) for image in images)
     levels = np.stack([np.atleast_3d(array) for array in arrays])
+    low, high = levels.min(), levels.max()
+    if not (low >= 0 and least <= high <= largest):
+        allowed = f"0 to a highest level of {least} to {largest}, got {low:.6g} to {high:.6g}"
+        raise DataError(
+            f"{name}: images of mode {kinds.pop()} must go from {allowed}; scale or convert all of them alike"
+        )
     return torch.from_numpy(levels.astype(np.float32)).movedim(-1, 1).contiguous() / largest
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
@@ -17,7 +18,9 @@ from asyncfl_lite.tasks.own_tables import Samples, check_columns, inputs_of, sam
 FACTOR = 10
 """A set is on another scale if almost all its samples are this many times as large, or as small, as the usual ones."""
 LEAST = 16
-"""Smallest number of numbers, and of samples, by which a set's scale is judged, if it has as many."""
+"""Smallest number of numbers by which a set's scale is judged; of samples, by which that of a column is."""
+SEEN = 100
+"""About the largest number of each owner's samples whose scale is looked at."""
 LOOKED_AT = 200_000
 """About the largest number of numbers that are looked at in all sets, if :data:`LEAST` samples of each have fewer."""
 ALMOST_ALL = (0.1, 0.9)
@@ -107,7 +110,7 @@ def fields_of(
     numbers, names = _numbered(training, testing, _names_of(class_names))
     known = list(zip((f"{one.prefix}labels" for one in sets), numbers, strict=True))
     count = _count_classes(known, num_classes, names)
-    _check_scales([(f"{one.prefix}inputs", one.inputs) for one in sets])
+    _check_scales([(f"{one.prefix}inputs", one.inputs) for one in sets], first.columns)
     labels, test_labels = (
         torch.from_numpy(np.concatenate(some)) for some in (numbers[: len(training)], numbers[len(training) :])
     )
@@ -117,6 +120,11 @@ def fields_of(
     if owners is not None:
         given = owners_of(owners, len(inputs))
         owners = np.unique(given, return_inverse=True)[1].astype(np.int64) if given.dtype.kind == "U" else given.copy()
+    if owners is not None and len(training) == 1:
+        order = np.argsort(owners, kind="stable")
+        each = np.split(order, np.flatnonzero(np.diff(owners[order])) + 1)
+        few = [(given[rows[0]].item(), inputs[torch.from_numpy(rows[:: -(-len(rows) // SEEN)])]) for rows in each]
+        _check_scales([(f"inputs of owner {owner!r}", own) for owner, own in few], first.columns)
     drawn_from = {} if unlabelled is None else {set_name: _server_set(unlabelled, inputs, first.columns, tokens)}
     return {
         "inputs": inputs,
@@ -175,7 +183,7 @@ def _server_set(
     _check_like("unlabelled", tensor, "inputs", inputs)
     if vocabulary is not None and tensor.numel() and tensor.max() >= vocabulary:
         raise DataError(f"unlabelled: must be token ids below {vocabulary}, got {int(tensor.max())}")
-    _check_scales([("inputs", inputs), ("unlabelled", tensor)])
+    _check_scales([("inputs", inputs), ("unlabelled", tensor)], columns)
     whole = _joined([tensor], is_private or bool(columns))
 
     def draw(count: int, rng: np.random.Generator) -> Tensor:
@@ -221,7 +229,7 @@ def _numbered(
     elif not given:
         names = tuple(sorted({name for one in named for name in one.labels.classes}))
     if not given:
-        _check_alike(names)
+        _check_alike(named, names)
     return [_by_name(one, names, whose) for one in sets], names
 
 
@@ -255,13 +263,21 @@ def _named_like(one: Samples, named: Sequence[Samples]) -> Samples:
     return one._replace(labels=Labels(numbers, classes, declared=True))
 
 
-def _check_alike(names: Sequence[str]) -> None:
-    """Refuse names that differ only in case or blanks."""
-    met: dict[str, str] = {}
+def _check_alike(named: Sequence[Samples], names: Sequence[str]) -> None:
+    """Refuse names that differ only in case, blanks or how letters are encoded, or are one number (1, 1.0)."""
+    met: dict[object, str] = {}
     for name in names:
-        if (other := met.setdefault(name.strip().casefold(), name)) != name:
-            told = f"{shown(other)} and {shown(name)}"
-            raise DataError(f"labels: {told} are nearly the same; write them alike, or give both in class_names")
+        if (other := met.setdefault(_key(name), name)) != name:
+            one, two = (next(f"{o.prefix}labels" for o in named if word in o.labels.classes) for word in (name, other))
+            told = f"{shown(name)} and {shown(other)} of {two}"
+            raise DataError(f"{one}: {told} are nearly the same; write them alike, or give both in class_names")
+
+
+def _key(name: str) -> object:
+    try:
+        return float(name)
+    except ValueError:
+        return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def _count_classes(sets: Sequence[tuple[str, np.ndarray]], given: int | None, names: tuple[str, ...]) -> int:
@@ -313,30 +329,50 @@ def _warn_of_untrained_classes(labels: Tensor, test_labels: Tensor, names: tuple
         )
 
 
-def _check_scales(sets: Sequence[tuple[str, Tensor]]) -> None:
+def _check_scales(sets: Sequence[tuple[str, Tensor]], columns: Sequence[Hashable] = ()) -> None:
     """Compare the scales of sets of ``(n, …)`` inputs, such as those of each client; token ids are not compared.
 
     A set whose samples almost all are at least :data:`FACTOR` times as large as those of the usual set is refused,
-    and so is one whose samples are that small.
+    and so is one whose samples are that small. If this holds only for one of the ``columns``, a warning says so,
+    because clients may differ in one respect. A warning also names sets whose inputs are all one number.
     """
     known = [(name, inputs) for name, inputs in sets if inputs.is_floating_point() and inputs.numel() >= LEAST]
     if len(known) < 2:
         return
-    low, high = np.transpose([_sizes(inputs, LOOKED_AT // len(known)) for _, inputs in known])
-    usual = np.argsort(high, kind="stable")[(len(known) - 1) // 2]
-    odd = (low > FACTOR * high[usual]) | ((FACTOR * high < low[usual]) & (high > 0))
-    if odd.any() and low[usual] > 0:
-        (name, inputs), (other, like) = known[odd.argmax()], known[usual]
-        raise DataError(
-            f"{name}: go from {_span(inputs)}, and {other} from {_span(like)}; bring all of them to one scale"
-        )
+    low, high = np.stack([_sizes(inputs, LOOKED_AT // len(known)) for _, inputs in known], axis=1)
+    each = np.arange(low.shape[1])
+    usual = np.argsort(high, axis=0, kind="stable")[(np.isfinite(high).sum(0) - 1) // 2, each]
+    least, most = low[usual, each], high[usual, each]
+    odd = ((low > FACTOR * most) | ((FACTOR * high < least) & (high > 0))) & (least > 0)
+    for column, row in np.argwhere(odd.T)[:1].tolist():
+        (name, inputs), (other, like) = known[row], known[usual[column]]
+        if not column:
+            raise DataError(
+                f"{name}: go from {_span(inputs)}, and {other} from {_span(like)}; bring all of them to one scale"
+            )
+        span, usually = _span(inputs[:, column - 1]), _span(like[:, column - 1])
+        which = columns[column - 1] if columns else column - 1
+        told = f"column {which!r} goes from {span}, and that of {other} from {usually}"
+        more = f" ({odd.sum() - 1} more are like this)" * bool(odd.sum() > 1)
+        warnings.warn(f"{name}: {told}; if the units differ, convert them{more}", stacklevel=5)
+    alike = (low == high)[:, 0]
+    same = [known[row][0] for row in np.flatnonzero(alike) if torch.equal(*known[row][1].aminmax())]
+    if 0 < len(same) < len(known):
+        told = ", ".join(same[:3])
+        warnings.warn(f"{told}: all numbers are the same, so nothing can be learned of them", stacklevel=5)
 
 
 def _sizes(inputs: Tensor, most: int) -> np.ndarray:
-    """Return quantiles of samples' largest absolute values, ``(2,)``, from about ``most`` numbers of even samples."""
+    """Return quantiles of absolute values, ``(2, 1)`` of samples' largest or ``(2, 1 + columns)`` of columns', too.
+
+    About ``most`` numbers of evenly chosen samples are looked at. Of fewer samples than :data:`LEAST`, columns are NaN.
+    """
     rows = max(LEAST, most // inputs[0].numel())
-    few = inputs[:: max(1, len(inputs) // rows)].flatten(1).abs().float()
-    return np.quantile(few.amax(1).numpy(), ALMOST_ALL)
+    few = inputs[:: max(1, len(inputs) // rows)].flatten(1).abs().float().numpy()
+    largest = few.max(1, keepdims=True)
+    found = np.quantile(np.hstack([largest, few]) if inputs.dim() == 2 else largest, ALMOST_ALL, axis=0)
+    found[:, 1 if len(few) < LEAST else found.shape[1] :] = np.nan
+    return found
 
 
 def _span(inputs: Tensor) -> str:

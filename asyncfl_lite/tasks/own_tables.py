@@ -117,19 +117,24 @@ def inputs_of(
     if tensor.is_floating_point() and channels_last:
         raise DataError(f"{name}: images must be (n, channels, height, width), got shape {shape}; write {as_torch}")
     if tensor.is_floating_point() and tensor.numel():
-        _check_range(name, *(one.double().item() for one in tensor.aminmax()))
+        by_column = tensor.dim() == 2 and tensor.dtype == torch.float64
+        _check_range(name, *(one.double().numpy() for one in tensor.aminmax(dim=0 if by_column else None)))
     elif tensor.numel() and tensor.min() < 0:
         raise DataError(f"{name}: must be real numbers, or token ids from 0, got {int(tensor.min())}")
     return tensor, ()
 
 
-def _check_range(name: str, low: float, high: float) -> None:
-    """Raise an error unless float32 holds numbers from ``low`` to ``high``."""
+def _check_range(name: str, low: Any, high: Any) -> None:
+    """Raise an error unless float32 holds numbers from ``low`` to ``high``, of each column or of all, and apart."""
+    low, high = np.atleast_1d(low).astype(np.float64), np.atleast_1d(high).astype(np.float64)
     if not np.isfinite([low, high]).all():
         raise DataError(f"{name}: must be finite numbers, got NaN or infinity")
-    far = max(low, high, key=abs)
+    far = max(low.min(), high.max(), key=abs)
     if abs(far) > float(np.finfo(np.float32).max):
         raise DataError(f"{name}: must be finite as float32, got {far:.6g}; scale them first")
+    if (same := (low < high) & (low.astype(np.float32) == high.astype(np.float32))).any():
+        told = f"{float(low[same][0])} to {float(high[same][0])}, all the same"
+        raise DataError(f"{name}: must differ as float32, got {told}; subtract their mean, or scale them")
 
 
 def check_columns(name: str, found: Sequence[Hashable], wanted: Sequence[Hashable], others: Sequence[Hashable]) -> None:
@@ -166,7 +171,7 @@ def numbers_of_columns(name: str, table: Any, columns: Sequence[Hashable]) -> Te
                 f"pd.get_dummies(table, columns=[{column!r}])"
             )
         if len(numbers):
-            _check_range(f"{name}: column {column!r}", float(numbers.min()), float(numbers.max()))
+            _check_range(f"{name}: column {column!r}", numbers.min(), numbers.max())
         if not index:
             whole = torch.empty(len(numbers), len(columns))
         whole.numpy()[:, index] = numbers
@@ -242,7 +247,7 @@ def _columns(
     if labels is None:
         labels = next((name for name in USUAL_LABELS if name in names), None)
     if labels is None or labels not in names:
-        raise DataError(f"{prefix}labels: must name one of the columns {told}, got {labels!r}")
+        raise DataError(f"{prefix}labels: must name one of the columns {told}, got {labels!r}{_near(labels, names)}")
     others = [name for name in names if name != labels]
     if inputs is None and (not others or (len(others) > 1 and not is_table)):
         told = ", ".join(map(str, others))
@@ -253,9 +258,13 @@ def _columns(
     wanted: list[Hashable] = [inputs] if is_one else list(cast("Iterable[Hashable]", inputs))
     if labels in wanted:
         raise DataError(f"{prefix}inputs: must not name the column of labels, {labels!r}")
-    if unknown := [name for name in wanted if name not in names]:
-        raise DataError(f"{prefix}inputs: must be one or several of the columns {told}, got {unknown[0]!r}")
+    if unknown := [f"{name!r}{_near(name, names)}" for name in wanted if name not in names]:
+        raise DataError(f"{prefix}inputs: must be one or several of the columns {told}, got {unknown[0]}")
     return Columns(inputs if is_one else wanted, labels)
+
+
+def _near(given: Hashable, names: Sequence[Hashable]) -> str:
+    return next((f"; write {name!r}" for name in names if str(name) == str(given)), "")
 
 
 def _items(where: str, data: Any) -> list[Any]:

@@ -6,6 +6,8 @@ import datetime
 import math
 from typing import Any
 
+from asyncfl_lite.runs.config import RENAMED
+
 NAN, INF = math.nan, math.inf
 HUGE = 10**5000
 """Python refuses to write out as long a number."""
@@ -13,6 +15,7 @@ HUGE = 10**5000
 CONFIGURATIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("misspelt-setting", {"roundz": 3}, ("setting: 'roundz' is not known; did you mean 'rounds'? Allowed: algorithm",)),
     ("no-string-as-name", {1: 3}, ("setting: 1 is not known. Allowed: algorithm",)),
+    *((f"earlier-{old}", {old: 1}, (f"{old}: is called {now} now",)) for old, now in RENAMED.items()),
     ("break-in-a-name", {"a\nb": 3}, (r"'a\nb' is not known",)),
     ("preset-misspelt", {"preset": "fedrevibe"}, ("preset: 'fedrevibe' is not known; did you mean 'fedrevive'? Allowed: fedadt, fedecho, ",)),
     ("preset-of-other-tasks", {"preset": "fedrevive"}, ("preset: 'fedrevive' has tasks cifar10, cifar100, femnist, newsgroups20, got 'digits'",)),

@@ -203,8 +203,9 @@ def test_in_company_all_are_saved(name, method, tmp_path):
 
 def test_what_cannot_be_called_so_is_found_before_the_run(monkeypatch):
     monkeypatch.setattr(Run, "train", None)
-    wrong = {"on_version": ("print", 3), "on_evaluate": ([],)}
+    wrong = {"on_version": (lambda run, row: None, lambda: None, "print", 3), "on_evaluate": (lambda run: None, [])}
+    takes = {"on_version": "run", "on_evaluate": "run and row"}
     for name, callback in [(name, one) for name, given in wrong.items() for one in given]:
         for call in (lambda **given: run(CONFIG, **given), lambda **given: run_many([CONFIG], **given)):
             told = line(lambda call=call, given={name: callback}: call(**given), ConfigError)
-            assert told.startswith(f"{name}: must be a function, got ")
+            assert told.startswith(f"{name}: must be a function of {takes[name]}, got ")

@@ -13,10 +13,12 @@ from test_fedrevive import SMALL as REVIVED
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.table import Stored, claimed, method_table
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.simulation import Simulation
+from conftest import line
 
 FEW = {
     "fedecho": {"distill_samples": 40, "distill_q": 1}, "fedfa": {"queue_length": 4}, "fedrevive": {"num_teachers": 4}
@@ -142,6 +144,12 @@ def test_every_switch_switches(name, switch):
     base = SWITCHES[name][0]
     config = Config(algorithm=name, **base | {"settings": base.get("settings", {}) | switch})
     assert run(config).summary["weights_sha256"] != unswitched(name)
+
+
+def test_a_method_with_the_earlier_name_of_its_scheduling_is_told_todays():
+    """Else it would run with the default, and nobody would know."""
+    mixin = type("Mixin", (), {"redispatch": "rounds"})
+    assert line(lambda: type("Mine", (mixin, FedBuff), {})) == "Mine.redispatch: is called scheduling now"
 
 
 def test_global_switches_and_redispatch():

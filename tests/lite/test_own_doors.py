@@ -73,8 +73,10 @@ def test_labels_are_whole_numbers_or_words(labels, classes):
         ([10**30] * 12, "must be all words or all numbers, got 1000000"),
         (list(np.eye(3)[Y]), "one column per class; write labels.argmax(1)"),
         (list(Y[:, None]), "got shape (12, 1) of int64, one column; write labels[:, 0]"),
-        (["cat ", "cat", "dog"] * 4, "'cat' and 'cat ' are nearly the same; write them alike, or give both in class_names"),
-        (["cat", "Cat", "dog"] * 4, "labels: 'Cat' and 'cat' are nearly the same"),
+        (["cat ", "cat", "dog"] * 4, "'cat ' and 'cat' of "),
+        (["cat", "Cat", "dog"] * 4, "are nearly the same; write them alike, or give both in class_names"),
+        (["1", "1.0", "2"] * 4, "are nearly the same"),
+        (["caf\u00e9", "cafe\u0301", "\uff34ea"] * 4, "are nearly the same"),
     ],
 )  # fmt: skip
 def test_labels_that_are_no_classes_are_one_line(labels, words):
@@ -235,6 +237,8 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
         (lambda: Task.from_dataset([(X[0, :2], 0)] * 3, TABLE), "the training set, none, but has 'a'"),
         (lambda: Task.from_dataset(*[TABLE.set_axis(["a", "a", "label"], axis=1)] * 2), "several columns are named 'a'"),
         (lambda: Task.from_dataset(TABLE, TABLE, inputs=["a", "label"]), "must not name the column of labels, 'label'"),
+        (lambda: Task.from_dataset(*[TABLE.rename(columns={"a": 0})] * 2, inputs=["0"]), "label, got '0'; write 0"),
+        (lambda: Task.from_dataset(*[TABLE.rename(columns={"label": 2})] * 2, labels="2"), "b, 2, got '2'; write 2"),
         (lambda: Task.from_tensors(INPUTS, Y, OTHER, Y), "test_inputs: must have the columns of the training set"),
         (lambda: Task.from_tensors(INPUTS, Y, INPUTS.to_numpy(), Y), "test_inputs: must have the columns"),
         (lambda: Task.from_tensors(INPUTS, Y, INPUTS, Y, unlabelled=OTHER), "unlabelled: must have the columns"),
@@ -245,6 +249,8 @@ def test_a_fault_of_one_client_is_told_in_its_name(inputs, labels, words):
         (lambda: Task.from_tensors(X, Y, 255 * X, Y), "test_inputs: go from 0.6983 to 247.5, and inputs from"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=255 * X), "unlabelled: go from 0.6983 to 247.5"),
         (lambda: Task.from_clients({"n": (X, Y, 255 * X, Y), "s": (X, Y)}), "client 'n', test_inputs: go from"),
+        (lambda: Task.from_tensors(np.concatenate([X, 255 * X, X]), [*Y] * 3, X, Y, owners=["n"] * 12 + ["s"] * 12 + ["w"] * 12),
+            "inputs of owner 's': go from"),
         (lambda: Task.from_clients({1: (X, Y), "1": (X, Y)}, (X, Y)), "clients: must have names that differ as words"),
         (lambda: Task.from_tensors(*[(9 * X).astype(int), Y] * 2, unlabelled=np.full((2, 4), 9)), "token ids below 9"),
         (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=(9 * X).astype(int)), "real numbers, got whole numbers"),
@@ -266,7 +272,31 @@ def test_clients_that_only_differ_are_taken():
         assert len(Task.from_clients(few, (X, Y)).labels) == 37
         two_each = Task.from_clients([(X, Y % 2), (X, Y % 2 + 1), (X, 2 * (Y % 2))], (X, Y))
         assert two_each.num_classes == 3
-        assert Task.from_clients({"a": (X, Y), "b": (0 * X, Y)}, (X, Y)).num_classes == 3
+
+
+TALL = np.random.default_rng(1).normal(1.7, 0.1, (40, 3)).astype(np.float32)
+HALF = np.arange(40) % 2
+METRES = pd.DataFrame(TALL / [100, 1, 1], columns=["h", "k", "l"])
+CM = METRES.assign(h=TALL[:, 0])
+OTHER_UNITS = r"column 'h' goes from 1\.\d+ to 1\.\d+, and that of .*inputs.* from 0\.01\d+ to .*; if the units differ, convert them"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Task.from_clients({"a": (CM, HALF), "b": (METRES, HALF)}, (METRES, HALF)), f"client 'a', inputs: {OTHER_UNITS}$"),
+        (lambda: Task.from_tensors(METRES, HALF, CM, HALF), f"test_inputs: {OTHER_UNITS}"),
+        (lambda: Task.from_tensors(METRES, HALF, METRES, HALF, unlabelled=CM), f"unlabelled: {OTHER_UNITS}"),
+        (lambda: Task.from_tensors(pd.concat([METRES, CM, METRES]), np.tile(HALF, 3), METRES, HALF, owners=np.repeat([3, 5, 7], 40)),
+            f"inputs of owner 5: {OTHER_UNITS}"),
+        (lambda: Task.from_tensors(TALL, HALF, TALL / np.float32([1, 99, 99]), HALF), r"inputs: column 1 .*\(1 more are like this\)"),
+        (lambda: Task.from_clients({"a": (X, Y), "b": (0 * X, Y)}, (X, Y)), "client 'b', inputs: all numbers are the same"),
+    ],
+)  # fmt: skip
+def test_a_column_in_other_units_and_inputs_of_one_number_are_said(make, words):
+    with pytest.warns(UserWarning, match=f"^{words}") as caught:
+        make()
+    assert len(caught) == 1
 
 
 # --- numbers and pictures ------------------------------------------------------------------------
@@ -295,6 +325,11 @@ def test_tensors_of_every_type_of_number_are_taken(kind):
         (np.full((12, 4), -1.7e308), "inputs: must be finite as float32, got -1.7e+308; scale them first"),
         (torch.full((12, 4), 3.5e38, dtype=torch.float64), "inputs: must be finite as float32, got 3.5e+38"),
         (np.full((12, 4), -np.inf), "inputs: must be finite numbers, got NaN or infinity"),
+        (1.7e9 + X.astype(float), "must differ as float32, got 1700000000.0"),
+        (
+            INPUTS.assign(a=1e15 + INPUTS["a"].astype(float)),
+            "inputs: column 'a': must differ as float32, got 1000000000000000",
+        ),
         (
             np.full((12, 4), 2**63, np.uint64),
             "must be a tensor or an array of numbers (got numbers of 2 ** 63 and more)",
@@ -303,10 +338,6 @@ def test_tensors_of_every_type_of_number_are_taken(kind):
         (np.array([[1, None]] * 12, object), "must be a tensor or an array of numbers (got None)"),
         (X.astype("M8[s]"), "must be a tensor or an array of numbers (got np.datetime64("),
         (np.zeros(12, [("a", "f4")]), "must be a tensor or an array of numbers (got np.void("),
-        (
-            torch.empty(12, 4, device="meta"),
-            "inputs: must be a tensor or an array of numbers (Cannot copy out of meta tensor",
-        ),
         (np.ones((12, 1, 4, 4), np.uint16), "are token ids only if you give vocabulary; images must be real numbers"),
         (INPUTS.assign(a=-1.7e308), "inputs: column 'a': must be finite as float32, got -1.7e+308"),
         (INPUTS.assign(a=1j), "inputs: column 'a' holds no numbers but complex128"),
@@ -318,6 +349,19 @@ def test_numbers_that_float32_would_falsify_are_one_line(inputs, words):
     assert words.removeprefix("inputs: ") in line(lambda: Task.from_clients({"n": (inputs, Y)}, (inputs, Y)))
 
 
+@pytest.mark.filterwarnings("ignore")  # torch's about kinds of tensors that it means to change
+def test_tensors_that_are_not_dense_are_told_what_to_write():
+    odd = {
+        "nested one; pad them to one shape": torch.nested.nested_tensor([[1.0, 2.0], [3.0]] * 6),
+        "sparse_coo one; call its .to_dense() first": torch.ones(12, 4).to_sparse(),
+        "meta one; it holds no numbers": torch.empty(12, 4, device="meta"),
+        "quantized one; call its .dequantize() first": torch.quantize_per_tensor(torch.ones(12, 4), 1, 0, torch.qint8),
+    }
+    for words, given in odd.items():
+        for name, make in (("inputs", DOORS["arrays"]), ("labels", lambda x, y: DOORS["arrays"](y, x))):
+            assert line(lambda m=make, g=given: m(g, X)) == f"{name}: must be a dense tensor, got a {words}"
+
+
 LEVELS = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1040
 COLOURS = Image.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3))
 
@@ -327,13 +371,15 @@ def in_mode(mode: str) -> Image.Image:
     made = {
         "I;16": lambda: Image.fromarray(LEVELS),
         "I;16B": lambda: Image.frombytes("I;16B", (8, 8), LEVELS.astype(">u2").tobytes()),
+        "I": lambda: Image.fromarray(LEVELS.astype(np.int32)),
+        "F": lambda: Image.fromarray(LEVELS / np.float32(65535)),
     }
     return made[mode]() if mode in made else COLOURS.convert(mode)
 
 
 @pytest.mark.parametrize(
     ("mode", "channels", "levels"),
-    [("1", 1, 2), ("L", 1, 64), ("I;16", 1, 64), ("I;16B", 1, 64), ("RGB", 3, 192),
+    [("1", 1, 2), ("L", 1, 64), ("I;16", 1, 64), ("I;16B", 1, 64), ("I", 1, 64), ("F", 1, 64), ("RGB", 3, 192),
      ("YCbCr", 3, 120), ("CMYK", 3, 192), ("RGBA", 4, 193), ("LA", 4, 65)],
 )  # fmt: skip
 def test_pictures_keep_their_levels(mode, channels, levels):
@@ -357,9 +403,10 @@ def test_transparency_counts_where_something_is_transparent():
 @pytest.mark.parametrize(
     ("pictures", "words"),
     [
-        ([Image.fromarray(LEVELS.astype(np.int32))], "images must all have 8 bits or all 16, got the modes I; convert"),
-        ([Image.fromarray(LEVELS.astype(np.float32))], "images must all have 8 bits or all 16, got the modes F; convert"),
-        ([in_mode("I;16"), COLOURS], "images must all have 8 bits or all 16, got the modes I;16, RGB; convert them to one"),
+        ([Image.fromarray(LEVELS.astype(np.int32) // 260)], "mode I must go from 0 to a highest level of 256 to 65535, got 0 to 252"),
+        ([Image.fromarray(LEVELS.astype(np.int32) - 1)], "level of 256 to 65535, got -1 to 65519; scale or convert all of them"),
+        ([Image.fromarray(LEVELS.astype(np.float32))], "mode F must go from 0 to a highest level of 0 to 1, got 0 to 65520"),
+        ([in_mode("I;16"), COLOURS], "images must be of one depth, got the modes I;16, RGB; convert them to one"),
         ([COLOURS, COLOURS.resize((4, 4))], "images of several sizes"),
         ([COLOURS, np.asarray(COLOURS)], "must be real numbers, or int64 token ids, got torch.uint8"),
         ([np.asarray(COLOURS), np.asarray(COLOURS) / 255], "some are real numbers, some whole numbers"),

@@ -428,5 +428,8 @@ def test_what_cannot_be_pickled_is_a_line():
 def test_copies_of_a_configuration_are_checked(update, words):
     with pytest.raises(ConfigError, match=f"^{words}"):
         TINY.model_copy(update=update)
+    if "no_such" not in update:
+        with pytest.raises(ConfigError, match=f"^{words}"):
+            run(Config.model_construct(**{**TINY.__dict__, **update}))
     whole = TINY.on_own_task("mine").model_copy(update={"rounds": 7})
     assert whole.own_task == "mine" and whole == Config(**{**TINY.as_dict(), "rounds": 7})
