@@ -138,7 +138,7 @@ class Search:
 
 
 def nested(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a combination's settings nested by group.
+    """Return a combination's settings as nested mappings, one for each group.
 
     >>> nested({"client_lr": 0.1, "settings.distill_lr": 0.001})
     {'client_lr': 0.1, 'settings': {'distill_lr': 0.001}}
