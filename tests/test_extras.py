@@ -100,9 +100,11 @@ def brought_by(*extras: str) -> set[str]:
 
 
 ABSENT = """
-import importlib.metadata, sys
+import importlib.metadata, importlib.util, sys
 
 MODULES, PACKAGES, distribution = {modules!r}, {packages!r}, importlib.metadata.distribution
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *of: None if name.partition(".")[0] in MODULES else find_spec(name, *of)
 
 
 class Absent:
