@@ -113,13 +113,13 @@ def array_of(name: str, values: Any) -> np.ndarray:
         return array
     lacks = pd.isna(array)
     if array.dtype.kind in "OU":
-        lacks |= [isinstance(value, str) and value.strip() in WORDS_FOR_NOTHING for value in array]
+        lacks |= np.array([isinstance(value, str) and value.strip() in WORDS_FOR_NOTHING for value in array], bool)
     if len(lacking := np.flatnonzero(lacks)):
         raise DataError(f"{name}: lacks {len(lacking)} of {len(array)}, such as that of sample {lacking[0]}")
     if array.dtype.kind != "O":
         return array
     some = {type(value): value for value in reversed(array)}  # one of each type
-    if all(issubclass(kind, str) for kind in some):
+    if some and all(issubclass(kind, str) for kind in some):
         return array.astype(str)
     if not all(issubclass(kind, Real | np.bool_) for kind in some):
         told = " and ".join(map(shown, list(some.values())[:2]))

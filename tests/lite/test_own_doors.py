@@ -274,6 +274,17 @@ def test_clients_that_only_differ_are_taken():
         assert two_each.num_classes == 3
 
 
+@pytest.mark.parametrize(
+    "labels", [[], np.array([], dtype="U1"), pd.Series([], dtype=object)], ids=["list", "words", "objects"]
+)
+@pytest.mark.parametrize("none", [X[:0], pd.DataFrame({"a": [], "b": []})], ids=["array", "table"])
+def test_a_client_without_samples_may_have_empty_labels_of_any_type(labels, none):
+    inputs, words = INPUTS if isinstance(none, pd.DataFrame) else X, ["a", "b", "c"] * 4
+    task = Task.from_clients({"n": (inputs, words), "none": (none, labels)}, (inputs, words))
+    assert len(task.labels) == 12 and task.class_names == ("a", "b", "c")
+    assert "owners: one for each of the 12" in line(lambda: Task.from_tensors(X, Y, X, Y, owners=labels))
+
+
 TALL = np.random.default_rng(1).normal(1.7, 0.1, (40, 3)).astype(np.float32)
 HALF = np.arange(40) % 2
 METRES = pd.DataFrame(TALL / [100, 1, 1], columns=["h", "k", "l"])
