@@ -69,6 +69,8 @@ def labels_of(name: str, values: Any, classes: Sequence[str] = ()) -> Labels:
     if array.ndim != 1:
         raise DataError(f"{name}: must be (n,) whole numbers, got {found}{_instead(array)}; {NOT_SUPPORTED}")
     if array.dtype.kind == "U":
+        if len(set(classes)) < len(classes):
+            raise DataError(f"{name}: must have classes of different names, got {listed(sorted(classes))}")
         words = pd.Categorical(array, categories=list(classes) or None)
         if len(unknown := array[words.codes < 0]):
             told = f"{listed(classes)}, got {shown(unknown[0].item())}"

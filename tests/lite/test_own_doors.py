@@ -139,6 +139,12 @@ def Animals(*classes: str, **more: object) -> Wrapped:  # noqa: N802
     return Wrapped(*classes, classes=list(classes), **more)
 
 
+class Words(list):
+    """Pairs whose labels are words, and names of classes, two of which are the same."""
+
+    classes = ("cat", "fox", "cat")
+
+
 ALL = Animals("cat", "dog", "fox")
 
 
@@ -169,6 +175,7 @@ def test_classes_are_matched_by_name(test, numbers):
         (Animals("cat", "fox"), ALL, "test_labels: must be of the training set's classes cat, fox, got 'dog'"),
         (ConcatDataset([ALL, Animals("cat", "fox")]), ALL, "dataset: must number its classes alike in all its parts"),
         (Wrapped("cat", "dog", "fox"), Animals("cat", "dog"), "labels: must be 0 to 1, as test_labels have 2 classes"),
+        (ALL, Words([(X[0], "cat")]), "test_labels: must have classes of different names, got cat, cat, fox"),
         ([(X[0], "cat")], [(X[0], 0)], "test_labels: must be words as labels, or both numbers, got numbers beside 'cat'"),
     ],
 )  # fmt: skip
