@@ -231,27 +231,25 @@ def stacked_pictures(name: str, images: Sequence[Image]) -> Tensor:
         DataError: for images of other levels, and for mixtures.
         ValueError: for images of several sizes.
     """
-    kinds, mode, least, largest = {depth_of(image) for image in images}, None, 0, 255
+    kinds = {depth_of(image) for image in images}
     if len({image.size for image in images}) > 1:
         raise ValueError("images of several sizes")
-    if kinds <= EIGHT_BITS:
+    if len(kinds) == 1:
+        (mode,) = kinds
+    elif kinds <= EIGHT_BITS:
         alphas = (np.asarray(image.convert("RGBA"))[..., 3] for image in images if depth_of(image) == "RGBA")
-        clear = any(alpha.min() < 255 for alpha in alphas)
-        mode = kinds.pop() if len(kinds) == 1 else "RGBA" if clear else "RGB"
-    elif len(kinds) == 1:
-        least, largest = DEEP[next(iter(kinds))]
+        mode = "RGBA" if any(alpha.min() < 255 for alpha in alphas) else "RGB"
     else:
         told = ", ".join(sorted(kinds))
         raise DataError(f"{name}: images must be of one depth, got the modes {told}; convert them to one")
-    arrays = (np.asarray(image if mode is None else image.convert(mode)) for image in images)
+    least, largest = DEEP.get(mode, (0, 255))
+    arrays = (np.asarray(image if mode in DEEP else image.convert(mode)) for image in images)
     levels = np.stack([np.atleast_3d(array) for array in arrays])
     low, high = levels.min(), levels.max()
     if not (low >= 0 and least <= high <= largest):
         allowed = f"0 to a highest level of {least} to {largest}, got {low:.6g} to {high:.6g}"
-        raise DataError(
-            f"{name}: images of mode {kinds.pop()} must go from {allowed}; scale or convert all of them alike"
-        )
-    return torch.from_numpy(levels.astype(np.float32)).movedim(-1, 1).contiguous() / largest
+        raise DataError(f"{name}: images of mode {mode} must go from {allowed}; scale or convert all of them alike")
+    return torch.from_numpy(levels.astype(np.float32)).movedim(-1, 1).contiguous().div_(largest)
 
 
 def depth_of(image: Image) -> str:
