@@ -363,15 +363,17 @@ def _check_scales(sets: Sequence[tuple[str, Tensor]], columns: Sequence[Hashable
 
 
 def _sizes(inputs: Tensor, most: int) -> np.ndarray:
-    """Return quantiles of absolute values, ``(2, 1)`` of samples' largest or ``(2, 1 + columns)`` of columns', too.
+    """Return ``(2, 1)`` quantiles of samples' largest absolute values; ``(2, 1 + columns)`` with those of columns.
 
-    About ``most`` numbers of evenly chosen samples are looked at. Of fewer samples than :data:`LEAST`, columns are NaN.
+    About ``most`` numbers of evenly chosen samples are looked at. Inputs of other shapes than ``(n, columns)`` have no
+    columns, and with fewer samples than :data:`LEAST`, the quantiles of columns are NaN.
     """
     rows = max(LEAST, most // inputs[0].numel())
     few = inputs[:: max(1, len(inputs) // rows)].flatten(1).abs().float().numpy()
     largest = few.max(1, keepdims=True)
     found = np.quantile(np.hstack([largest, few]) if inputs.dim() == 2 else largest, ALMOST_ALL, axis=0)
-    found[:, 1 if len(few) < LEAST else found.shape[1] :] = np.nan
+    if len(few) < LEAST:
+        found[:, 1:] = np.nan
     return found
 
 
