@@ -457,6 +457,3 @@ class MovingDigitsFrames(MovingDigits):
     >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
     ((1, 2, 16, 16), 40, 2000, 800)
     """
-
-    name: ClassVar[str] = "movingdigits_frames"
-    title: ClassVar[str] = "movingdigits_frames"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -86,9 +86,6 @@ class MovingDigits(SeededSource):
     ((1, 8, 16, 16), 40, 80, 800)
     """
 
-    name: ClassVar[str] = "movingdigits"
-    title: ClassVar[str] = "movingdigits"
-
     classes: Literal["federated", "teachers"] = "federated"
     """Set of 40 classes: the clients' (right, left, down or up), or those for pre-training (diagonal motion)."""
     clips: int = Field(2000, ge=40)
@@ -138,7 +135,7 @@ class MovingDigits(SeededSource):
             return ((clips - mean) / std)[:, :, kept].contiguous()
 
         return Task(
-            name=self.name,
+            name=TASKS.name_of(type(self)),
             inputs=normalise(train[0]),
             labels=train[1],
             test_inputs=normalise(test[0]),
