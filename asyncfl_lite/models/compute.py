@@ -185,7 +185,7 @@ class SampleSet:
     def minibatches(
         self, rng: np.random.Generator, *, size: int, passes: int = 1, steps: int | None = None
     ) -> Minibatches:
-        """Draw the minibatches of ``passes`` passes over the set, each in a random order, or of this number of steps.
+        """Draw the minibatches of ``passes`` passes over the set, or ``steps`` of them; each pass has a random order.
 
         The last minibatch of a pass may have fewer samples than ``size``.
         """
@@ -224,7 +224,7 @@ class Optimiser(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """A request for gradient steps of one model, each on its own minibatch: the ``(d,)`` parameters after the last.
+    """A request for one model's ``(d,)`` parameters after gradient steps, each on its own minibatch.
 
     Attributes:
         start: ``(d,)`` initial parameters, which are not changed.

@@ -137,7 +137,7 @@ class Adam:
 
 
 class Rows:
-    """Models side by side that take gradient steps; each is a row of a matrix ``x (G, d)``, at first a copy of ``x``.
+    """Models side by side that take gradient steps; each is a row of a copy of ``x (G, d)``.
 
     The optimiser is given what ``change`` makes of a gradient, or the gradient itself.
     """

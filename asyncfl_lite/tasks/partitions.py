@@ -364,7 +364,7 @@ class DirichletWrap(DirichletPartition):
     shares_samples = True
 
     alpha: Alpha = 0.5
-    """As in all partitions that draw from Dir(alpha); FedRevive uses 0.5 (§3)."""
+    """Concentration, as in all partitions that draw from Dir(alpha); FedRevive uses 0.5 (§3)."""
     samples_per_client: int = Field(350, ge=1)
     """Number of samples that a client holds, if its classes have that many; FedRevive uses 350 (§3)."""
 
@@ -477,7 +477,10 @@ class BiasPartition(Partition):
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return the (G, G) probabilities that samples of the row's labels go to the column's (G,) group of clients."""
+        """Return (G, G) probabilities that samples of the row group's labels go to the column group.
+
+        ``group_sizes`` (G,) are the numbers of clients in the groups.
+        """
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""

@@ -279,7 +279,7 @@ def _of(tokens: LanguageTokens, problems: Callable[[], Sequence[Problem]], lengt
 
 
 def shuffled_questions(inputs: Tensor, labels: Tensor, count: int, rng: np.random.Generator, marker: int) -> Tensor:
-    """Draw random sequences, with the tokens of each question in random order; ``marker`` is that token's length."""
+    """Draw random sequences, with each question's tokens, but not the ``marker`` ones that end it, in random order."""
     places = sample(torch.arange(len(inputs)), count, rng)
     made, lengths = inputs[places], (labels[places] != IGNORED).int().argmax(-1) + 1 - marker
     for row, length in zip(made, lengths.tolist(), strict=True):

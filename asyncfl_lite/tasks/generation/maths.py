@@ -214,7 +214,7 @@ class GSM8K(MathsSource):
 
 @TASKS.register("mathinstruct")
 class MathInstruct(MathsSource):
-    """About 262,000 problems of MathInstruct for training, and those of GSM8K for testing, by the final number."""
+    """About 262,000 problems of MathInstruct for training, GSM8K's for testing, scored by the final number."""
 
     title = "MathInstruct, tested on GSM8K"
     about = {

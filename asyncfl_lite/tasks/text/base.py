@@ -56,7 +56,7 @@ class Tokeniser:
         return self.model.get_vocab_size()
 
     def __call__(self, texts: Sequence[Text], length: int) -> Tensor:
-        """Return ``(n, length)`` int64 ids: a separator after each sentence, then padded, or cut but for the last."""
+        """Return padded ``(n, length)`` int64 ids, with a separator after each sentence, and as the last if cut."""
         sentences = [sentence for text in texts for sentence in text]
         encoded = iter(self.model.encode_batch_fast(sentences, add_special_tokens=False))
         rows = np.full((len(texts), length), self.ids.padding, dtype=np.int64)
