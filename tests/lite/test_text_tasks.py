@@ -24,7 +24,15 @@ from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.text import base, prose
 from asyncfl_lite.tasks.text.base import IGNORED, SequenceTask, thinned, trained_tokeniser, written
-from asyncfl_lite.tasks.text.files import MRPC, Newsgroups20, Shakespeare, roles_of, without_header, without_quotes
+from asyncfl_lite.tasks.text.files import (
+    MRPC,
+    Newsgroups20,
+    Shakespeare,
+    read_pairs,
+    roles_of,
+    without_header,
+    without_quotes,
+)
 from asyncfl_lite.tasks.text.prose import SLOTS, PydocTopics, sentence_pairs
 from asyncfl_reproduction.standins.text import Pairs, PydocChars, Topics20
 from conftest import SHARED, needs
@@ -235,6 +243,14 @@ def test_mrpc_from_files(tmp_path, monkeypatch):
     monkeypatch.setenv(files.VARIABLE, str(tmp_path))
     assert torch.equal(MRPC(length=33, vocabulary=200).load().inputs, task.inputs)
     assert task.class_names == ("different", "same") and not task.stands_in_for
+
+
+def test_words_of_pairs_are_words_even_if_they_name_nothing(tmp_path):
+    path = write_mrpc(tmp_path) / "MRPC/msr_paraphrase_train.txt"
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.write("1\t1\t2\tnull\tNA\r\n")
+    texts, labels = read_pairs(path)
+    assert (texts[-1], labels[-1], len(labels)) == (("null", "NA"), 1, 41)
 
 
 def test_mrpc_is_fetched_only_when_asked(tmp_path, monkeypatch):

@@ -176,6 +176,13 @@ def test_kinetics(tmp_path, by_class):
     assert "0 training and 1 test clips skipped" in task.source
 
 
+def test_kinetics_takes_every_word_as_it_is(tmp_path):
+    for kind in ("train", "val"):
+        text(tmp_path / f"{kind}.csv", "label,youtube_id,time_start,time_end", "null,NA,7,17", ",xyz,0,10")
+    for kind, clips in zip(("train", "val"), Kinetics().listing(tmp_path), strict=True):
+        assert clips == [(f"{kind}/NA_000007_000017.mp4", "null"), (f"{kind}/xyz_000000_000010.mp4", "")]
+
+
 @pytest.mark.filterwarnings("ignore:.*skipped")
 def test_clips_are_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypatch):
     place, cache = ucf(tmp_path), tmp_path / "kept"

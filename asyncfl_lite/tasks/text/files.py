@@ -98,7 +98,16 @@ def _from_glue() -> tuple[Labelled, ...]:
 def read_pairs(path: Path) -> Labelled:
     """Read pairs of sentences and their labels, 1 if both sentences say the same, else 0."""
     with reading(path, "UTF-8 text of tab-separated columns"):
-        table = pd.read_csv(path, sep="\t", quoting=csv.QUOTE_NONE, dtype=str, encoding="utf-8-sig", usecols=COLUMNS)
+        table = pd.read_csv(
+            path,
+            sep="\t",
+            quoting=csv.QUOTE_NONE,
+            dtype=str,
+            encoding="utf-8-sig",
+            usecols=COLUMNS,
+            keep_default_na=False,  # words such as "null" are words
+            na_values=[""],
+        )
     wrong = table.isna().any(axis=1) | ~table["Quality"].isin(["0", "1"])
     if wrong.any():
         raise DataError(f"{path}: pair {wrong.argmax() + 1} must have a Quality, 0 or 1, and two strings")

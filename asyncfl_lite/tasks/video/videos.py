@@ -272,7 +272,7 @@ class Kinetics(VideoFolder):
         for kind in ("train", "val"):
             path, clips = data_file(inside(place, "annotations"), f"{kind}.csv", how=self.how), list[Clip]()
             with reading(path, f"a table with columns {','.join(columns)}"):
-                table = pd.read_csv(path, usecols=list(columns), dtype=columns)
+                table = pd.read_csv(path, usecols=list(columns), dtype=columns, na_filter=False)
                 table = table.astype({"time_start": int, "time_end": int})
             for row in table.itertuples():
                 video = f"{row.youtube_id}_{row.time_start:06d}_{row.time_end:06d}.mp4"  # as Kinetics' tools name it
