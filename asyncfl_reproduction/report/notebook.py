@@ -20,6 +20,7 @@ from asyncfl_reproduction.grid.kernels import quiet_kernels
 from asyncfl_reproduction.home import CELLS, NOTEBOOKS, kept_in, tier_file
 
 if TYPE_CHECKING:
+    from nbconvert import HTMLExporter
     from nbformat import NotebookNode
 
 TEMPLATE = """
@@ -128,10 +129,19 @@ def as_pages(executed: str | Path) -> dict[str, str]:
     """
     with needs("grid", "the report"):
         import nbformat
+        from jinja2 import DictLoader
+        from nbconvert import HTMLExporter
 
     notebook = nbformat.read(executed, as_version=4)
     pages = _pages(notebook.cells)
-    return {page.file: _as_html(notebook, page, pages) for page in pages}
+    exporter = HTMLExporter(
+        exclude_input=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        extra_loaders=[DictLoader({"page.html.j2": TEMPLATE})],
+        template_file="page.html.j2",
+    )
+    return {page.file: _as_html(exporter, notebook, page, pages) for page in pages}
 
 
 def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
@@ -152,17 +162,7 @@ def _headings(cell: NotebookNode, level: str) -> list[str]:
     return re.findall(rf"^{level} (.+)$", cell.source, re.M) if cell.cell_type == "markdown" else []
 
 
-def _as_html(notebook: NotebookNode, page: PageOf, pages: Sequence[PageOf]) -> str:
-    from jinja2 import DictLoader
-    from nbconvert import HTMLExporter
-
-    exporter = HTMLExporter(
-        exclude_input=True,
-        exclude_input_prompt=True,
-        exclude_output_prompt=True,
-        extra_loaders=[DictLoader({"page.html.j2": TEMPLATE})],
-        template_file="page.html.j2",
-    )
+def _as_html(exporter: HTMLExporter, notebook: NotebookNode, page: PageOf, pages: Sequence[PageOf]) -> str:
     own = notebook.copy()
     own.cells = page.cells
     resources = {"metadata": {"name": page.title}, "style": STYLE, "links": _links(page, pages)}
