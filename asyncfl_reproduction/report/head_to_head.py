@@ -195,9 +195,9 @@ def heat_map(measured: Measured) -> Figure | None:
     return finish(figure, {})
 
 
-def critical_differences(measured: Measured, column: str = TUNED) -> Figure | None:
+def critical_differences(measured: Measured) -> Figure | None:
     """Draw the methods' mean ranks over the recorded settings; see :func:`.draw_ranks`."""
-    found = ranking(places(measured, column), METHODS)
+    found = ranking(places(measured), METHODS)
     return None if found is None else draw_ranks(found)
 
 
