@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from asyncfl_lite.base.errors import ConfigError, SimulationError, how_many, needs, shown, unknown_name
 from asyncfl_lite.cli import WithDefaults, file, folder, takes_own
 from asyncfl_reproduction.grid.interrupts import MESSAGE, ends_when_interrupted
-from asyncfl_reproduction.home import CELLS, kept_in
+from asyncfl_reproduction.home import CELLS, kept_in, tier_file, tiers
 
 if TYPE_CHECKING:
     from asyncfl_reproduction.grid.cost import Estimate
@@ -130,7 +130,7 @@ def add_commands(commands: Any) -> None:
     league.add_argument("--workers", default=2, **workers)
     league.set_defaults(interrupted=MESSAGE)
     for parser in (grid, tune, record):
-        takes_own(parser)  # fmt: skip
+        takes_own(parser)
 
 
 def _grid(options: argparse.Namespace) -> int:
@@ -139,7 +139,6 @@ def _grid(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.grid.run import run_grid
     from asyncfl_reproduction.grid.tidy import write_tidy
     from asyncfl_reproduction.grid.workers import count_workers
-    from asyncfl_reproduction.home import tier_file
 
     if options.backend not in BACKENDS:
         raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
@@ -209,7 +208,6 @@ def _tune(options: argparse.Namespace) -> int:
 def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
     from asyncfl_reproduction.grid.cells import expand_grid
     from asyncfl_reproduction.grid.cost import estimate
-    from asyncfl_reproduction.home import tier_file
     from asyncfl_reproduction.tuning.halving import carry_out, left_of
 
     if options.file is not None:
@@ -249,7 +247,6 @@ def _report(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.grid.cells import expand_grid
     from asyncfl_reproduction.grid.tidy import write_tidy
-    from asyncfl_reproduction.home import tier_file
 
     cells = expand_grid(tier_file(options.tier))
     folder = Path(options.results) / cells[0].tier
@@ -269,8 +266,6 @@ def _results(options: argparse.Namespace) -> int:
 
 
 def _league(options: argparse.Namespace) -> int:
-    from asyncfl_reproduction.home import tier_file
-
     if (options.method is None) == (not options.field):
         raise ConfigError("league: must be given a Python file with a method, such as my_method.py, or --field")
     places = tier_file(options.tier), Path(options.runs), Path(options.results)
@@ -301,6 +296,4 @@ def _workers(text: str) -> int:
 
 
 def _tiers(**_: object) -> set[str]:
-    from asyncfl_reproduction.home import tiers
-
     return tiers()

@@ -236,13 +236,13 @@ class Measured:
             return Finding(OPEN, f"{finding.detail}, {UNTRAINED}")
         return finding
 
-    def at_least(self, better: str, worse: str, number: str = ACCURACY) -> Finding:
+    def at_least(self, better: str, worse: str) -> Finding:
         """Check whether one cell is at most one point below another."""
-        return self.above(better, worse, -EQUAL_POINTS, number)
+        return self.above(better, worse, -EQUAL_POINTS)
 
-    def level(self, left: str, right: str, number: str = ACCURACY) -> Finding:
+    def level(self, left: str, right: str) -> Finding:
         """Check whether two cells are within a point of each other; a clearly larger difference is ``reversed``."""
-        return as_equality(self.above(left, right, number=number))
+        return as_equality(self.above(left, right))
 
 
 def _first_test(curve: pd.DataFrame) -> float:

@@ -9,7 +9,7 @@ none is; and ``not run`` without cells. The answer's text gives the numbers, and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -271,10 +271,9 @@ class Question:
     answer: Callable[[Measured], Answer]
 
 
-def answer_questions(measured: Measured, questions: Iterable[Question] | None = None) -> pd.DataFrame:
+def answer_questions(measured: Measured) -> pd.DataFrame:
     """Answer the questions, and return one row per question: id, question, state, answer."""
-    asked = QUESTIONS if questions is None else questions
-    rows = [[question.id, question.text, *question.answer(measured)] for question in asked]
+    rows = [[question.id, question.text, *question.answer(measured)] for question in QUESTIONS]
     return pd.DataFrame(rows, columns=["id", "question", "state", "answer"])
 
 

@@ -114,8 +114,8 @@ def _kind(method: type[Algorithm]) -> str:
 def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
     """Return the league's settings, beginning with those in the column "tuned".
 
-    If ``quick``, these are only those of the first workload. The cells are in the tier's file, ``cells/league.yaml``;
-    the studies are in ``tuning.yaml`` beside it.
+    If ``quick``, there are only those of the first workload in this column. The cells are in the tier's file,
+    ``cells/league.yaml``; the studies are in ``tuning.yaml`` beside it.
     """
     searches: dict[tuple[str, str], dict[str, Search]] = {}
     for search in read_searches(tier_file.parent / "tuning.yaml", f"{TIER}-*"):

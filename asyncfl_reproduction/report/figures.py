@@ -197,13 +197,11 @@ def _draw_panel(
     return entries
 
 
-def draw_bars(
-    shown: Mapping[str, Mapping[str, np.ndarray | None]], *, ylabel: str, missing: str = MISSING
-) -> Figure | None:
+def draw_bars(shown: Mapping[str, Mapping[str, np.ndarray | None]], *, ylabel: str) -> Figure | None:
     """Draw bars of mean and deviation, with a panel per title and a bar per method.
 
-    The ``(seeds,)`` numbers are infinite for a target that was not reached, and None if nothing was run. A word takes
-    such a bar's place, for None the word ``missing``.
+    The ``(seeds,)`` numbers are infinite for a target that was not reached, and None if nothing was run. Words take the
+    place of such a bar.
     """
     if not any(values is not None for methods in shown.values() for values in methods.values()):
         return None
@@ -212,7 +210,7 @@ def draw_bars(
         axis.set_title(title)
         for index, (method, values) in enumerate(methods.items()):
             if values is None or not np.isfinite(values).all():
-                word = missing if values is None else "not reached"
+                word = MISSING if values is None else "not reached"
                 axis.text(index, 0.02, word, rotation=90, ha="center", va="bottom", color=plots.NEUTRAL,
                           transform=axis.get_xaxis_transform())  # fmt: skip
             else:

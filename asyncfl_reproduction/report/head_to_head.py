@@ -139,9 +139,10 @@ def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
     A star means that no difference was found, not that there is none.
     """
     best = max(methods, key=lambda m: methods[m].mean())
-    paired = {m: values for m, values in methods.items() if len(values) == len(methods[best]) >= FEWEST_SEEDS}
-    p = holm([two_sided(methods[best] - paired[m]) if m in paired else 1.0 for m in methods if m != best])
-    return {best, *(m for m, one in zip((m for m in methods if m != best), p, strict=True) if one >= ERROR_LEVEL)}
+    own, others = methods[best], [m for m in methods if m != best]
+    paired = {m for m in others if len(methods[m]) == len(own) >= FEWEST_SEEDS}
+    p = holm([two_sided(own - methods[m]) if m in paired else 1.0 for m in others])
+    return {best, *(m for m, one in zip(others, p, strict=True) if one >= ERROR_LEVEL)}
 
 
 def table(measured: Measured) -> pd.DataFrame:
@@ -194,9 +195,9 @@ def heat_map(measured: Measured) -> Figure | None:
     return finish(figure, {})
 
 
-def critical_differences(measured: Measured, column: str = TUNED) -> Figure | None:
+def critical_differences(measured: Measured) -> Figure | None:
     """Draw the methods' mean ranks over the recorded settings; see :func:`.draw_ranks`."""
-    found = ranking(places(measured, column), METHODS)
+    found = ranking(places(measured), METHODS)
     return None if found is None else draw_ranks(found)
 
 

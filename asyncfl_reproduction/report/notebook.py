@@ -20,6 +20,7 @@ from asyncfl_reproduction.grid.kernels import quiet_kernels
 from asyncfl_reproduction.home import CELLS, NOTEBOOKS, kept_in, tier_file
 
 if TYPE_CHECKING:
+    from nbconvert import HTMLExporter
     from nbformat import NotebookNode
 
 TEMPLATE = """
@@ -79,18 +80,16 @@ class PageOf(NamedTuple):
     cells: list[NotebookNode]
 
 
-def make_report(
-    tier: str | Path, runs: str | Path = "runs", *, notebook: str | Path | None = None, kept: str | Path | None = None
-) -> Path:
+def make_report(tier: str | Path, runs: str | Path = "runs", *, kept: str | Path | None = None) -> Path:
     """Execute the report notebook, export it to HTML, and return the path of the first page.
 
     The notebook also writes every table of the report as CSV, Markdown and LaTeX into ``tables/``, next to the pages.
-    Cells that are not in ``runs`` are read from the tables in ``kept``.
+    Cells that are not in ``runs`` are read from the tables in ``kept``. Users' own cells have the notebook of
+    :func:`own_notebook`.
 
     Args:
         tier: a grid's file, or the name of a tier; the report is written into the tier's folder in ``runs``.
         runs: folder of results.
-        notebook: the papermill template; if None, the package's own, or :func:`own_notebook` for users' own cells.
         kept: folder of the tables of recorded runs; if None, see :func:`.kept_in`.
 
     Raises:
@@ -111,9 +110,7 @@ def make_report(
         "kept": str((kept_in() if kept is None else Path(kept)).resolve()),
         "tables": str((folder / "tables").resolve()),
     }
-    if notebook is None and is_own(cells):
-        notebook = own_notebook(cells[0].shelf, file)
-    notebook = NOTEBOOKS / "report.ipynb" if notebook is None else notebook
+    notebook = own_notebook(cells[0].shelf, file) if is_own(cells) else NOTEBOOKS / "report.ipynb"
     papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
     pages = as_pages(executed)
     for name, html in pages.items():
@@ -128,10 +125,19 @@ def as_pages(executed: str | Path) -> dict[str, str]:
     """
     with needs("grid", "the report"):
         import nbformat
+        from jinja2 import DictLoader
+        from nbconvert import HTMLExporter
 
     notebook = nbformat.read(executed, as_version=4)
     pages = _pages(notebook.cells)
-    return {page.file: _as_html(notebook, page, pages) for page in pages}
+    exporter = HTMLExporter(
+        exclude_input=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        extra_loaders=[DictLoader({"page.html.j2": TEMPLATE})],
+        template_file="page.html.j2",
+    )
+    return {page.file: _as_html(exporter, notebook, page, pages) for page in pages}
 
 
 def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
@@ -152,17 +158,7 @@ def _headings(cell: NotebookNode, level: str) -> list[str]:
     return re.findall(rf"^{level} (.+)$", cell.source, re.M) if cell.cell_type == "markdown" else []
 
 
-def _as_html(notebook: NotebookNode, page: PageOf, pages: Sequence[PageOf]) -> str:
-    from jinja2 import DictLoader
-    from nbconvert import HTMLExporter
-
-    exporter = HTMLExporter(
-        exclude_input=True,
-        exclude_input_prompt=True,
-        exclude_output_prompt=True,
-        extra_loaders=[DictLoader({"page.html.j2": TEMPLATE})],
-        template_file="page.html.j2",
-    )
+def _as_html(exporter: HTMLExporter, notebook: NotebookNode, page: PageOf, pages: Sequence[PageOf]) -> str:
     own = notebook.copy()
     own.cells = page.cells
     resources = {"metadata": {"name": page.title}, "style": STYLE, "links": _links(page, pages)}

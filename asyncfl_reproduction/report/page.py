@@ -15,9 +15,9 @@ from PIL import Image as Pixels
 
 from asyncfl_lite import plots
 from asyncfl_lite.base.errors import how_many
-from asyncfl_reproduction.claims import VERDICTS
-from asyncfl_reproduction.grid.cells import expand_grid
-from asyncfl_reproduction.home import CELLS
+from asyncfl_reproduction.claims import VERDICTS, Measured
+from asyncfl_reproduction.claims.base import check_all
+from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
     agreement,
@@ -214,7 +214,7 @@ class Page:
     def searches(self) -> None:
         """Show which settings were tried for each method, and which were best."""
         cells = list(self.recorded.cells.values())
-        central = {study_of(cell.name) for cell in expand_grid(CELLS / "headline.yaml")}
+        central = {study_of(cell) for headline in check_all(Measured.of({}), HEADLINES) for cell in headline.cells}
         if (figure := draw_tries(tries([cell for cell in cells if study_of(cell.name) in central]))) is not None:
             bought = (
                 "**The gain from tuning** where the twelve central comparisons are made. The curves show the best "

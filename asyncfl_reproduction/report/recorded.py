@@ -157,10 +157,9 @@ class Recorded:
         """Return one row per claim of a paper; see :func:`.table_of_claims`."""
         return table_of_claims(self.checked[paper])
 
-    def verdicts(self, paper: str, column: str = "ours") -> pd.Series:
-        """Return how many of a paper's claims have each verdict in one column of :meth:`claims`."""
-        claims = self.claims(paper)
-        return claims[column if column in claims else "ours"].value_counts().reindex(VERDICTS, fill_value=0)
+    def verdicts(self, paper: str) -> pd.Series:
+        """Return how many of a paper's claims have each verdict when tuned."""
+        return self.claims(paper)["ours"].value_counts().reindex(VERDICTS, fill_value=0)
 
     def verdicts_by_kind(self) -> pd.DataFrame:
         """Return one row per kind of claim and column: kind, column, number of claims, and number with each verdict."""
@@ -196,9 +195,9 @@ class Recorded:
         return answer_questions(self.league.measured)
 
 
-def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
+def mean_and_deviation(values: Sequence[float]) -> str:
     """Return the mean and standard deviation as ``93.10 ± 0.52``, or "not run" if there are no numbers."""
     if not len(values):
         return MISSING
     values = np.asarray(values)
-    return mean_text(values, digits) if len(values) > 1 else f"{values.mean():.{digits}f}"
+    return mean_text(values, 2) if len(values) > 1 else f"{values.mean():.2f}"

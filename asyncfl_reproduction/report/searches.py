@@ -49,14 +49,14 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFrame:
+def own_searches(cells: Iterable[Cell]) -> pd.DataFrame:
     """Return one row per finished search of a single cell, in the form of :func:`searches`."""
     rows = []
     for cell in cells:
-        found = best_in(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None
+        found = best_in(cell.tier, cell.name, cell.column) if cell.search is not None else None
         if found is not None:
             best = json.loads(found[0])
-            table = pd.DataFrame(rows_of(of_cells(cell.tier, cell.name, folder), cell.name))
+            table = pd.DataFrame(rows_of(of_cells(cell.tier, cell.name), cell.name))
             method = cell.name.rpartition("/")[2].partition("@")[0]
             tried = [json.loads(point) for point in table["point"].unique()]
             grid = {option: _in_order({point[option] for point in tried}) for option in best}

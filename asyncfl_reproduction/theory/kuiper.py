@@ -31,10 +31,10 @@ def mean_square_gradient(centres: Tensor, x: float, noise: float) -> float:
 
 
 def check_t7() -> Check:
-    """Check T7, KUIPER's Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G), on a bounded region, where G is known.
+    """Check T7, KUIPER's Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G).
 
     The lemma leaves out everything that distinguishes KUIPER: bursts, staleness, the reward, and the mixing of models.
-    T8 to T10 are about these.
+    T8 to T10 are about these. The lemma is checked on a bounded region, where G is known.
     """
     centres, noise, x = vector(-1, 1), 0.25, 1.0
     largest = float((x - centres).square().max())

@@ -193,11 +193,9 @@ def own_search(cell: str, named: str, settings: dict[str, Any], column: Searched
         raise ConfigError(unknown_name(f"search: {group}", method, file.tuned.grids[group]))
     tried: ColumnOfGrids = getattr(file, column)
     grid = tried.grids.get(group, {}).get(method)
-    return (
-        None
-        if grid is None
-        else Search(cell, {**settings, "eval_split": "validation"}, grid, tuple(tried.seeds), tuple(tried.stages))
-    )
+    if grid is None:
+        return None
+    return Search(cell, {**settings, "eval_split": "validation"}, grid, tuple(tried.seeds), tuple(tried.stages))
 
 
 def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:

@@ -66,7 +66,10 @@ def carry_out(
 
 
 def left_of(cell: Cell, folder: Path | None = None, beyond: int = 0) -> Cell | None:
-    """Return a cell with the runs that a search still needs, to estimate their cost; None if the search has ended."""
+    """Return a cell with the runs that its search still needs, to estimate their cost; None if it needs none.
+
+    An ended search needs runs again if values ``beyond`` its edges are to be tried.
+    """
     search = cell.search
     if search is None or not beyond and chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
         return None

@@ -21,7 +21,7 @@ from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import meaning, revised
 from asyncfl_reproduction.tuning.choices import best_of, in_words
-from asyncfl_reproduction.tuning.grids import Grid, Search, points_of
+from asyncfl_reproduction.tuning.grids import Grid, Search, parts_of, points_of
 from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, UNFINISHED, Row, keep, kept_in, of_studies
 
 Point = dict[str, Any]
@@ -46,8 +46,8 @@ def tune(
     """
     extensions = EXTENSIONS if extensions is None else extensions
     path, so_far = of_studies(folder), of_studies(folder, UNFINISHED)
-    known, grid = Known(), search.grid
-    of_study = [rows for name, rows in sorted(kept_in(path).items()) if name.split("/")[0] == search.name.split("/")[0]]
+    known, grid, study = Known(), search.grid, parts_of(search.name)[0]
+    of_study = [rows for name, rows in sorted(kept_in(path).items()) if parts_of(name)[0] == study]
     own = [kept_in(file).get(search.name, []) for file in (path, so_far)]
     for rows in (*of_study, *own):
         known |= still_known(rows, search)
