@@ -1,8 +1,9 @@
-"""Claims, by which one of several processes, on any machines, has a folder or a file's path for itself.
+"""Claims, by which one of several processes has a folder or a file's path for itself.
 
 A claim is a locked hidden file, such as ``.claim`` in a grid's cell or ``.run.pt.claim`` beside a run's checkpoint. It
 contains the holder (a grid or a run), host, process and time. The system gives the lock to one process at a time, and
-ends it with the process, on network drives, too. So a file that a killed process has left behind is in nobody's way.
+ends it with the process. So a file that a killed process has left behind is in nobody's way. On several machines, this
+holds if the drive locks files for all of them, as NFS does.
 """
 
 from __future__ import annotations
@@ -37,17 +38,14 @@ def alone_at(path: Path) -> Iterator[None]:
     """
     was_there = path.parent.exists()
     try:
-        claim = _claim(path.with_name(f".{path.name}{CLAIM}"), "run")
-    except OSError as error:
-        raise ResultError(f"{path.parent}: cannot be written ({reason(error)})") from None
-    if isinstance(claim, Elsewhere):
-        raise ResultError(
-            f"{path.parent}: {path.name} is in use by another run ({claim}); wait for it, or name another folder"
-        )
-    try:
-        yield
+        with claimed(path.with_name(f".{path.name}{CLAIM}"), "run") as elsewhere:
+            if elsewhere:
+                raise ResultError(
+                    f"{path.parent}: {path.name} is in use by another run ({elsewhere}); wait for it, or name another "
+                    "folder"
+                )
+            yield
     finally:
-        _release(claim)
         if not was_there:
             with suppress(OSError):  # it is not empty
                 path.parent.rmdir()
@@ -58,20 +56,24 @@ def claimed(file: Path, holder: str) -> Iterator[Elsewhere | None]:
     """Have a claim's file for this block alone; yield None, or the reason why another process has it.
 
     Raises:
-        OSError: if nothing can be written to the folder.
+        ResultError: if nothing can be written to the folder.
     """
-    claim = _claim(file, holder)
+    try:
+        claim = _claim(file, holder)
+    except OSError as error:
+        raise ResultError(f"{file.parent}: cannot be written ({reason(error)})") from None
     if isinstance(claim, Elsewhere):
         yield claim
         return
     try:
         yield None
     finally:
-        _release(claim)
+        with suppress(OSError), claim:
+            file.unlink()
 
 
 def is_left_behind(file: Path, holder: str) -> bool:
-    """Return whether ``file`` is a claim of ``holder``'s; of a grid without workers, it means that one was lost."""
+    """Return whether ``file`` is a claim of ``holder``'s; if it has no workers now, one of them was lost."""
     return _content(file).get("holder") == holder
 
 
@@ -91,11 +93,6 @@ def _claim(path: Path, holder: str) -> TextIO | Elsewhere:
         file.flush()
         opened.pop_all()
     return file
-
-
-def _release(claim: TextIO) -> None:
-    with suppress(OSError), claim:
-        Path(claim.name).unlink()
 
 
 def _content(path: Path) -> dict[str, Any]:

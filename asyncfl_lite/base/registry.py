@@ -73,6 +73,11 @@ class Settings(BaseModel):
         made.__pydantic_private__ = copy.__pydantic_private__
         return made
 
+    @classmethod
+    def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
+        """Make settings from values, which are checked here, too."""
+        return cls(**values)
+
     def with_checked(self, **values: Any) -> Self:
         """Return a copy with values that have been checked already."""
         return super().model_copy(update=values)

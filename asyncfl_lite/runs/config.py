@@ -200,7 +200,6 @@ class Config(Settings):
     )
 
     _own_task: str | None = PrivateAttr(None)
-    _checked: bool = PrivateAttr(False)
 
     @model_validator(mode="before")
     @classmethod
@@ -276,7 +275,6 @@ class Config(Settings):
         if ("alpha" in type(self.partition_settings).model_fields) != (self.alpha is not None):
             does = "does not use" if self.alpha is not None else "needs"
             raise ValueError(f"alpha: partition {self.partition!r} {does} it, got {self.alpha}")
-        self._checked = True
         return self
 
     @property
@@ -411,7 +409,7 @@ class Config(Settings):
 def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) -> Config:
     """Return ``given``, which may be a plain dict of settings, as a :class:`.Config`, with the user's own module."""
     if isinstance(given, Config):
-        config = given if given._checked else given.model_copy(update={"seed": given.seed})  # of model_construct
+        config = given
     elif isinstance(given, Mapping):
         config = Config.from_mapping(dict(given))
     else:

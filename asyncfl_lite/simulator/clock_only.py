@@ -48,8 +48,11 @@ class ClockOnly(Simulation):
     algorithm: VersionCounter
     outcomes: Sequence[Outcome] | None = None
 
+    def _outcome(self, client: int) -> Outcome:
+        return NOTHING if self.outcomes is None else self.outcomes[client]
+
     def _send(self, job: Job) -> None:
-        job.outcome = NOTHING if self.outcomes is None else self.outcomes[job.client]
+        job.outcome = self._outcome(job.client)
         super()._send(job)
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
@@ -74,24 +77,20 @@ class ClockOnly(Simulation):
         kinds = type(self), type(self.algorithm), type(self.selection)
         plain = kinds == (ClockOnly, VersionCounter, Uniform) and type(self.scheduling) in (BEFORE, AFTER)
         watched = self.observers or self.version_observers
-        return plain and not watched and self.together and self.algorithm.buffer_size <= self.scheduling.buffer_size
+        return plain and not watched and self.algorithm.buffer_size <= self.scheduling.buffer_size
 
     def _run_plain(self) -> None:
         """Run as :meth:`steps` does, in one loop over plain numbers, which takes less than half as long.
 
-        Each line does what the method named beside it does for one arrival.
+        Comments name the methods whose work is done there.
         """
         self._start()
         counter, held, idle, position = self.algorithm, self.held, *self.idle.arrays
         before, keep, arrivals = type(self.scheduling) is BEFORE, self.keep_arrivals, self._arrivals
         random, jobs_of, clock, number = self.choice_stream.random, self.jobs_of, self.clock, self.sequence_no
-        version, filled, horizon, server_time = counter.version, counter.filled, self.horizon, self.server_time
-        rounds, buffer_size, drawn_duration, received = (
-            self.rounds,
-            counter.buffer_size,
-            self._drawn_duration,
-            self.received,
-        )
+        version, filled, buffer_size, received = counter.version, counter.filled, counter.buffer_size, self.received
+        rounds, horizon, server_time = self.rounds, self.horizon, self.server_time
+        outcome_of, drawn_duration = self._outcome, self._drawn_duration
         heap = [(due, no, j.client, j.number, j.start_version, j.dispatched_at, j.duration) for due, no, j in self.heap]
         while version < rounds and heap and heap[0][0] <= horizon:
             finish, _, client, _, start_version, dispatched_at, _ = heap[0]
@@ -108,7 +107,7 @@ class ClockOnly(Simulation):
                 version += 1
                 clock += server_time
             if keep:
-                outcome = NOTHING if self.outcomes is None else self.outcomes[client]
+                outcome = outcome_of(client)
                 told = outcome.num_samples, outcome.train_loss, outcome.train_accuracy
                 row = (client, dispatched_at, finish, start_version, staleness, *told, True, version, "", "")
                 arrivals.append(Arrival(*row))
@@ -135,7 +134,5 @@ class ClockOnly(Simulation):
                 self.most_versions_in_flight = len(held)
         self.clock, self.sequence_no, self.received, self.accepted_in_a_row = clock, number, received, filled
         counter.version, counter.filled, self.observed_version = version, filled, version
-        jobs = [Job(*row[:6], None, duration=row[6]) for row in heap]
-        for job in jobs:
-            job.outcome = NOTHING if self.outcomes is None else self.outcomes[job.client]
+        jobs = [Job(*row[:6], None, outcome=outcome_of(row[2]), duration=row[6]) for row in heap]
         self.heap = [(job.finish_time, job.sequence_no, job) for job in jobs]

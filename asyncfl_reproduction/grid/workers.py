@@ -77,7 +77,7 @@ def outcomes(
 
 
 def _in_rounds(run: Callable[[Sequence[Cell]], Iterator[Outcome]], cells: Sequence[Cell]) -> Iterator[Outcome]:
-    """Run cells in rounds, and retry cells that other grids had claimed, because a claim may become void."""
+    """Run cells in rounds, and retry cells that other grids had claimed, because these may have ended."""
     left = {cell.name: cell for cell in cells}
     while left:
         others: dict[str, str] = {}
@@ -99,8 +99,8 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
     with ExitStack() as claim:
         try:
             elsewhere = claim.enter_context(claimed(cell.folder(runs) / CLAIM, grid))
-        except OSError as trouble:  # becomes the cell's error, and the others go on
-            return cell.name, f"{ResultError.__name__}: {cell.folder(runs)}: cannot be written ({reason(trouble)})"
+        except ResultError as trouble:  # becomes the cell's error, and the others go on
+            return cell.name, f"{ResultError.__name__}: {trouble}"
         if elsewhere:
             return cell.name, elsewhere
         return (cell.name, FINISHED) if cell.is_complete(runs) else _begin(work, cell, runs)
@@ -124,7 +124,7 @@ def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
 
 def _tidy_up_after_others(folder: Path, grid: str) -> None:
     """Delete the unfinished files of a killed grid in a cell's folder; files of a running grid stay."""
-    with suppress(OSError):  # the next process that writes there reports the error
+    with suppress(OSError, ResultError):  # the next process that writes there reports the error
         if (folder / CLAIM).exists() or any(_unfinished(folder)):
             with claimed(folder / CLAIM, grid) as elsewhere:
                 if not elsewhere:
