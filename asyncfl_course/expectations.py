@@ -118,6 +118,13 @@ def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list
     return [word(one, allowed, asked) for one in several(answer, count, asked)]
 
 
+def in_order(answer: Any, names: Collection[str], asked: str) -> list[str]:
+    """Return the names in the answer's order if each is there once (see :func:`words`)."""
+    given = words(answer, len(names), names, asked)
+    expect(sorted(given) == sorted(names), asked)
+    return given
+
+
 def letters(answer: Any, allowed: str, asked: str) -> set[str]:
     """Return the set of letters in a text, a sequence or a set; otherwise raise :class:`Malformed`."""
     given = plain(answer)
