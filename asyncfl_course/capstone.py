@@ -24,7 +24,7 @@ from pydantic import Field
 from asyncfl_course.expectations import call
 from asyncfl_course.records import ERROR_LEVEL, check_rules, interval, read_entry, with_ends
 from asyncfl_course.referee.cases import PART
-from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, failed, in_lines, leaves, unchanged
+from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, differing, failed, in_lines, unchanged
 from asyncfl_course.referee.rubric import POWER, Grade, Line, chance
 from asyncfl_course.referee.verdict import NO_VERDICT, judged
 from asyncfl_course.zoo.bench import started
@@ -229,8 +229,8 @@ def _control(plan: Plan) -> Line:
     for name in (plan.asks.first, plan.control.cell):
         if name not in plan.cells:
             raise ConfigError(unknown_name("cells", name, plan.cells))
-    first, control = (dict(leaves(plan.cells[name].model_dump())) for name in (plan.asks.first, plan.control.cell))
-    found = {name for name in first | control if first.get(name) != control.get(name)}
+    first, control = (plan.cells[name].model_dump() for name in (plan.asks.first, plan.control.cell))
+    found = set(differing(first, control))
     told = f"{plan.control.cell} differs from {plan.asks.first} in {', '.join(sorted(found)) or 'nothing'}"
     right = len(found) == 1 and found == set(plan.control.changes)
     return Line("control", right, f"{told}; the plan says {', '.join(plan.control.changes) or 'nothing'}.")

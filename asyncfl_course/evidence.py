@@ -231,7 +231,7 @@ def leads(
     ]
     both = pd.concat(means, axis=1, keys=["first", "second"]).dropna()
     rows = []
-    for until, inside in both.groupby(level=over, observed=True):
+    for until, inside in both.groupby(level=over, observed=False):
         found = contrast((inside["first"] - inside["second"]).to_numpy(), first)
         rows.append([until, *inside.mean(), found.mean, found.low, found.high, found.seeds])
     return pd.DataFrame(rows, columns=["until", "first", "second", "mean", "low", "high", "seeds"])

@@ -118,6 +118,13 @@ def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list
     return [word(one, allowed, asked) for one in several(answer, count, asked)]
 
 
+def in_order(answer: Any, names: Collection[str], asked: str) -> list[str]:
+    """Return the names in the answer's order if each is there once (see :func:`words`)."""
+    given = words(answer, len(names), names, asked)
+    expect(sorted(given) == sorted(names), asked)
+    return given
+
+
 def letters(answer: Any, allowed: str, asked: str) -> set[str]:
     """Return the set of letters in a text, a sequence or a set; otherwise raise :class:`Malformed`."""
     given = plain(answer)
@@ -199,20 +206,26 @@ def close(one: Any, other: Any, *, atol: float, rtol: float) -> bool:
     """
     if isinstance(one, str):
         return _text(one) == _text(other)
-    ours, theirs = numbers_of(one), numbers_of(other)
-    if ours.size == theirs.size == 1:
-        ours, theirs = ours.ravel(), theirs.ravel()
+    ours, theirs = _both(one, other)
     return ours.shape == theirs.shape and np.allclose(theirs, ours, atol=atol, rtol=rtol, equal_nan=True)
+
+
+def _both(one: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return two results as arrays, of the same shape if each holds one number."""
+    ours, theirs = numbers_of(one), numbers_of(other)
+    return (ours.reshape(()), theirs.reshape(())) if ours.size == theirs.size == 1 else (ours, theirs)
 
 
 def _off(wanted: Any, given: Any) -> str:
     """Return how a wrong result differs from the right one."""
     if isinstance(wanted, str):
         return "not right"
-    ours, theirs = numbers_of(wanted), numbers_of(given)
-    if ours.shape == () and theirs.size == 1 and np.isfinite(theirs).all():
-        return "too large" if theirs.item() > ours.item() else "too small"
-    return f"shape {theirs.shape}, expected {ours.shape}" if theirs.shape != ours.shape else "not right"
+    ours, theirs = _both(wanted, given)
+    if ours.shape != theirs.shape:
+        return f"shape {theirs.shape}, expected {ours.shape}"
+    if ours.shape or not np.isfinite(theirs):
+        return "not right"
+    return "too large" if theirs > ours else "too small"
 
 
 def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from asyncfl_course import referee, zoo
 from asyncfl_course.evidence import in_column
 from asyncfl_course.exercises import asks_for, exercise
-from asyncfl_course.expectations import Wrong, expect, letters, shown, words
+from asyncfl_course.expectations import Wrong, expect, in_order, letters, shown
 from asyncfl_course.records import EQUIVALENT, HOLDS, REVERSED, TUNED, rule
 from asyncfl_course.zoo.cards import AT_LEAST, NAMING, REST, WRITING
 from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES
@@ -287,8 +287,7 @@ def order(answer: Any) -> str:
     """Compare the answer's order of KUIPER's four reward variants at bias 1 with the recorded order."""
     right = ["received", "no reward", "last epoch", "trained"]
     asked = f"Your answer {shown(answer)}: a list of the four names is asked for, {shown(sorted(right))} in some order."
-    given = words(answer, 4, right, asked)
-    expect(sorted(given) == sorted(right), asked)
+    given = in_order(answer, right, asked)
     if given != right:
         _accuse(given)
     return "The received model's error says what the global model lacks; a trained model knows its own few classes."

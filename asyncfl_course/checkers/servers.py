@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_course.exercises import asks_for, exercise
-from asyncfl_course.expectations import call, expect, expect_close, number, shown, words
+from asyncfl_course.expectations import call, expect, expect_close, in_order, number, shown
 from asyncfl_course.explore import swing
 from asyncfl_lite.algorithms import make_algorithm, mixing
 from asyncfl_lite.runs.assembly import schedule
@@ -203,8 +203,7 @@ def guess_of_controls(answer: Any) -> str:
     """Compare the answer's order of four conditions with the recorded one; explain the error behind a wrong order."""
     right = ["clients alike", "as it is", "nobody late", "alike, nobody late"]
     asked = f"Four names are asked for, each once: {'; '.join(sorted(right))}."
-    names = words(answer, 4, right, asked)
-    expect(sorted(names) == sorted(right), asked)
+    names = in_order(answer, right, asked)
     below = {name: index for index, name in enumerate(names)}
     expect(
         max(below["as it is"], below["clients alike"]) < min(below["nobody late"], below["alike, nobody late"]),

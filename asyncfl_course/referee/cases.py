@@ -10,7 +10,7 @@ import pandas as pd
 
 from asyncfl_course.records import EQUAL_POINTS, published
 from asyncfl_course.referee import deaf
-from asyncfl_course.referee.plan import in_lines, leaves
+from asyncfl_course.referee.plan import differing, in_lines, leaves
 from asyncfl_course.referee.records import AT_RATE_1, COLUMNS, NUMBERS, RATE_1, image_config, runs_of
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 
@@ -84,8 +84,7 @@ class Case:
 
     def differing(self, first: str, second: str, column: str) -> set[str]:
         """Return the names of the settings in which two cells differ."""
-        one, two = self.settings(first, column), self.settings(second, column)
-        return {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
+        return set(differing(self.settings(first, column), self.settings(second, column)))
 
     def pilot(self, first: str, second: str, metric: str, column: str) -> float:
         """Return the standard deviation, but not the mean, of the differences over the pilot's seeds, in points."""

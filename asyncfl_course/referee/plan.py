@@ -109,12 +109,8 @@ def unchanged(plan: Settings, sealed: Sealed) -> None:
     """
     if digest_of(sealed.text) != sealed.digest:
         raise AsyncFLError("the seal is broken: its text no longer has its digest; seal a plan anew, and say so")
-    then, now = (dict(leaves(json.loads(text))) for text in (sealed.text, canonical(plan)))
-    changed = [
-        f"{name} was {shown(then.get(name))}, is {shown(now.get(name))}"
-        for name in then | now
-        if then.get(name) != now.get(name)
-    ]
+    changes = differing(json.loads(sealed.text), json.loads(canonical(plan)))
+    changed = [f"{name} was {shown(then)}, is {shown(now)}" for name, (then, now) in changes.items()]
     if changed:
         raise AsyncFLError(f"the plan was changed after it was sealed: {'; '.join(changed)}")
 
@@ -126,6 +122,13 @@ def leaves(content: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield from leaves(value, f"{above}{name}.")
         else:
             yield f"{above}{name}", value
+
+
+def differing(one: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Map each name in :func:`leaves` whose values differ to the two values; a missing value is None."""
+    ours, theirs = dict(leaves(one)), dict(leaves(other))
+    both = {name: (ours.get(name), theirs.get(name)) for name in ours | theirs}
+    return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
 
 
 SMALLEST = 1e-6

@@ -176,6 +176,7 @@ def test_an_answer_is_right_open_or_wrong_and_says_why(halves, answer, state, me
         ("13.2", [[1, 2], [3]], "The form of your answer [[1, 2], [3]] is not what the exercise asks for: ValueError: "),
         ("05.1", lambda *a: 4.5, "The form of what your function returns is not what the exercise asks for: TypeError"),
         ("00.5", lambda *a: torch.zeros(3), "<lambda>(25, 5, 'before_agg') gives [0.0, 0.0, 0.0]: shape (3,), expected ()."),
+        ("00.5", lambda *a: [math.nan], "<lambda>(25, 5, 'before_agg') gives [nan], expected "),
         ("05.1", lambda a: a, "Your code stops: TypeError: "),  # too few arguments
         ("00.5", lambda *a: 1 / 0, "Your code stops: ZeroDivisionError: division by zero"),
         ("04.5", lambda *a: a[0], "lead(table, 'A', …) gives a table of shape (24, 5), which is no number."),

@@ -114,6 +114,11 @@ def test_a_pair_is_above_below_equivalent_or_open_and_a_margin_asks_for_a_verdic
     assert found["verdict"].tolist() == ["below"]
 
 
+def test_leads_have_a_row_for_each_window_even_if_no_test_is_in_it():
+    found = lessons.leads(f"{BIAS}/kuiper", f"{BIAS}/fedbuff", windows=80)
+    assert len(found) == 80 and found["seeds"].min() == 0
+
+
 def test_a_cell_that_was_not_run_in_a_column_is_no_comparison():
     with pytest.raises(ResultError, match="cell"):
         lessons.compare(
