@@ -77,9 +77,7 @@ class Names:
 
     def __init__(self) -> None:
         self.binds: set[str] = set()  # names that it gives a value
-        self.changes: set[str] = (
-            set()
-        )  # what it changes in place, or may change by calling a method or a function of it
+        self.changes: set[str] = set()  # what it changes in place, or may by calling a method or a function of it
         self.imports: set[str] = set()
         self.reads: set[str] = set()  # names that must have a value before it
         self.later: set[str] = set()  # names that its functions need when they are called

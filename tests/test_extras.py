@@ -99,30 +99,26 @@ def brought_by(*extras: str) -> set[str]:
     return {name for name, _ in seen} - {NAME}
 
 
-ABSENT = """
-import importlib.metadata, importlib.util, sys
+THERE = """
+import sys
+from importlib.machinery import PathFinder
 
-MODULES, PACKAGES, distribution = {modules!r}, {packages!r}, importlib.metadata.distribution
-find_spec = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *of: None if name.partition(".")[0] in MODULES else find_spec(name, *of)
-
-
-class Absent:
-    def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in MODULES:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+MODULES, PACKAGES = {modules!r}, {packages!r}
 
 
-def only_there(name):
-    if name.lower().replace("_", "-") in PACKAGES:
-        raise importlib.metadata.PackageNotFoundError(name)
-    return distribution(name)
+class There(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in MODULES else super().find_spec(name, path, target)
+
+    @classmethod
+    def find_distributions(cls, *context):
+        return (one for one in super().find_distributions(*context) if one.name not in PACKAGES)
 
 
-sys.meta_path.insert(0, Absent)
-importlib.metadata.distribution = only_there
+sys.meta_path[sys.meta_path.index(PathFinder)] = There
 """
-"""A sitecustomize.py, which Python runs before anything else."""
+"""A sitecustomize.py, which Python runs before anything else: its finder gives way to one that passes some over."""
 
 
 def there(folder: Path, extra: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -134,7 +130,8 @@ def there(folder: Path, extra: str, *arguments: str) -> subprocess.CompletedProc
     names = packages_distributions().items()
     modules = {module for module, of in names if {canonicalize_name(one) for one in of} <= absent}
     (folder / "site").mkdir(exist_ok=True)
-    (folder / "site/sitecustomize.py").write_text(ABSENT.format(modules=modules, packages=absent))
+    packages = {here()[name].name for name in absent}
+    (folder / "site/sitecustomize.py").write_text(THERE.format(modules=modules, packages=packages))
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT)])}
     command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)

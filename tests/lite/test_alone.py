@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import warnings
 
 import pytest
@@ -19,7 +18,7 @@ from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.run import Run, run_in
 from asyncfl_lite.runs.store import read_record, write_record
-from conftest import line
+from conftest import line, wait_for
 
 SETTINGS = {"clients": 4, "concurrency": 2, "buffer_size": 1, "rounds": 3, "local_steps": 1}
 CONFIG, OTHER = Config(**SETTINGS), Config(**SETTINGS, client_lr=0.07)
@@ -44,7 +43,7 @@ def finished():
 def during(monkeypatch):
     """Call a function once, after the first version of the next run."""
 
-    def wait_for(function):
+    def call(function):
         made, left = Run._made_version, [function]
 
         def called(self, simulation):
@@ -54,7 +53,7 @@ def during(monkeypatch):
 
         monkeypatch.setattr(Run, "_made_version", called)
 
-    return wait_for
+    return call
 
 
 @pytest.mark.parametrize("later", LATER)
@@ -107,10 +106,8 @@ def test_of_several_commands_one_runs_and_the_others_say_so(tmp_path):
     """Real processes: the first is asked to end, saves itself, and leaves the folder free."""
     command = [sys.executable, "-m", "asyncfl_lite.cli", "run", "--out", str(tmp_path), *OPTIONS, "--rounds=1000000"]
     first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 100
-    while not list(tmp_path.glob(".checkpoint.pt.claim")):
-        assert time.monotonic() < end and first.poll() is None
-        time.sleep(0.05)
+    wait_for(lambda: list(tmp_path.glob(".checkpoint.pt.claim")) or first.poll() is not None, 100)
+    assert first.poll() is None
     for options in ([], ["--force", "--client-lr=0.07"]):
         other = subprocess.run([*command, *options], capture_output=True, text=True, timeout=100)
         assert other.returncode == 2 and other.stderr.count("\n") == 1

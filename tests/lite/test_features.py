@@ -195,7 +195,6 @@ def test_what_a_tracker_records(spec):
     torch.testing.assert_close(variance, 0.9 + 0.1 * wanted[1])
 
 
-pytestmark = pytest.mark.usefixtures("quick_syntheses")
 CONFIG = {
     "task": "digits", "model": "cnn", "model_settings": {"channels": [2, 2], "norm": "tracker"}, "clients": 4,
     "concurrency": 3, "buffer_size": 1, "rounds": 5, "local_steps": 2, "batch_size": 4, "eval_every": 5,
@@ -207,7 +206,7 @@ OF_FEDREVIVE = {
 
 
 @pytest.fixture(params=["fedrevive", "dd_fedrevive", "fedbuff", "fedavg", "fedadt", "fedecho"])
-def watched(request):
+def watched(request, quick_syntheses):
     """A finished run of a method, with the statistics with which jobs began, were reported, and versions were made."""
     more = OF_FEDREVIVE if request.param == "fedrevive" else {}
     more |= {"scheduling": "rounds"} if request.param == "fedavg" else {}

@@ -371,16 +371,13 @@ class HuggingFace(nn.Module):
 MODELS_OF_TEXT = {"bag": Bag, "tied": Tied, "hugging face": HuggingFace}
 
 
-def spec_of(make) -> ModelSpec:
-    return type("Own", (ModelSpec,), {"takes": "tokens", "build": lambda *_: make()})()
-
-
 @pytest.fixture
 def own(monkeypatch):
     """Register a model of text whose module is made by a function; return a configuration of FedRevive with it."""
 
     def register(make, **settings) -> Config:
-        monkeypatch.setitem(MODELS._entries, "own", type(spec_of(make)))
+        spec = type("Own", (ModelSpec,), {"takes": "tokens", "build": lambda *_: make()})
+        monkeypatch.setitem(MODELS._entries, "own", spec)
         return Config(model="own", algorithm="fedrevive", settings=QUICK, vectorize="off", **SHORT, **settings)
 
     return register

@@ -131,7 +131,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("what", NAMED)
-def test_an_edited_file_makes_another_run(what, tmp_path, monkeypatch):
+def test_an_edited_file_makes_another_run(what, tmp_path):
     settings, kind, text, edited = NAMED[what]
     path, folder = tmp_path / "trace.csv", tmp_path / "run"
     path.write_text(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -16,7 +15,6 @@ from asyncfl_lite.models.video import ResNet3d
 from asyncfl_reproduction.claims import kuiper
 from asyncfl_reproduction.claims.kuiper import KUIPER, METHODS, below, unimodal, unmoved
 from asyncfl_reproduction.claims.measured import Measured
-from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.measure import kuiper as measure
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
@@ -251,9 +249,7 @@ def test_the_passes_are_those_of_the_papers_network(trained):
 
 
 def test_headline_cells_have_a_variant_in_which_the_last_layer_alone_is_trained():
-    cells = {
-        cell.name: cell for cell in expand_grid(Path(__file__).parents[2] / "asyncfl_reproduction/cells/paper.yaml")
-    }
+    cells = cells_of("kuiper", "paper")
     last = [name for name in cells if name.startswith("kuiper/last/")]
     panels = [
         f"kuiper/last/{panel}/bias1/{method}" for panel in kuiper.PANELS for method in ("kuiper", "oort", "fedbuff")

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import refresh
+from asked import cells_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite import plots
-from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import write_table
 from asyncfl_reproduction.report.forest import draw_forest
@@ -72,7 +72,7 @@ def test_it_is_the_mean_over_all_ways_to_choose_so_many(values):
 
 
 def test_the_picture_has_a_panel_for_each_study_and_a_line_for_each_method(tmp_path):
-    cell = expand_grid(ROOT / "asyncfl_reproduction/cells/laptop.yaml", only="fedecho/table2/large-dir0.1/fedbuff")[0]
+    cell = cells_of("fedecho", "laptop")["fedecho/table2/large-dir0.1/fedbuff"]
     names = [
         f"paper/{study}/{method}" for study in ("a", "b") for method in ("fedbuff", "fedecho-natural", "fedecho-cross")
     ]

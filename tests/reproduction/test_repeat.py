@@ -70,7 +70,10 @@ def test_a_fresh_process_beside_others_repeats_it(algorithm, here, in_a_fresh_pr
 
 
 def test_any_number_of_workers_repeats_it(tmp_path):
-    """A kernel's bits are those of this process in test_warm_kernels.py, too. Two cells of two seeds, which run in lockstep there, by one worker and by two; then one run alone."""
+    """Two cells of two seeds, which run in lockstep, by one worker and by two; then each run alone.
+
+    That a kernel has the bits of this process is in test_warm_kernels.py.
+    """
     tiny = {**SMALL, "rounds": 3}
     cells = [
         Cell(f"repeat/{name}", "smoke", Config(**{**tiny, "algorithm": name}), (3, 4)) for name in ("fedbuff", "fedac")

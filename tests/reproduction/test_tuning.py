@@ -52,10 +52,9 @@ def studies(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def no_growth(request, monkeypatch):
-    """Grids stay as they are, but in the test of how they grow."""
-    if "grows" not in request.node.name:
-        monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+def no_growth(monkeypatch):
+    """Grids stay as they are."""
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
 
 
 @pytest.fixture
@@ -89,6 +88,7 @@ def test_all_combinations_are_tried_with_every_seed_and_the_best_mean_is_chosen(
 
 
 def test_an_edge_that_is_best_grows_twice_and_no_more(studies, tmp_path, monkeypatch):
+    monkeypatch.undo()  # grids grow here
     monkeypatch.setattr(carried_out, "best_of", lambda rows: max((json.loads(r["point"]) for r in rows),
                                                                  key=lambda p: (p["client_lr"], -p["server_lr"])))  # fmt: skip
     search, _, _ = read_searches(studies())
