@@ -1,9 +1,9 @@
 """FedEcho: FedBuff plus distillation from all clients' latest predictions, weighted by their uncertainty.
 
 "Stragglers Can Contribute More: Uncertainty-Aware Distillation for Asynchronous Federated Learning", Algorithm 1 and
-Eqs. 2 to 4; line numbers are Algorithm 1's, as printed. Lines 6 and 7, which send new work, are the simulator's.
-Details that the paper leaves open (Q, the distillation batch, logits or probabilities) are options, whose defaults are
-our reading.
+Eqs. 2 to 4; line numbers are Algorithm 1's, as printed. The loop (2, 19) and sending work (1, 6, 7) are the
+simulator's, the buffer (1, 4, 9 to 11, 17) is FedBuff's. Details that the paper leaves open (Q, the distillation batch,
+logits or probabilities) are options, whose defaults are our reading.
 """
 
 from __future__ import annotations
@@ -94,17 +94,17 @@ class FedEcho(FedBuff):
         self.unlabelled = self.context.samples(inputs)
 
     def on_receive(self, update: Update) -> bool:
-        """Keep the client's model, which predicts when the buffer is full; then proceed as FedBuff does (line 4)."""
+        """Keep the client's model, which predicts (line 5) when the buffer is full; then do as FedBuff does (4, 9)."""
         self._reported = {**self._reported, update.client: (self.start_of(update) + update.delta, update.buffers)}
         return super().on_receive(update)
 
     def flush(self) -> bool:
-        """Store what the buffer's clients predict (line 5), aggregate (10, 11: FedBuff), distil (12 to 16)."""
+        """Store what the buffer's clients predict (line 5), aggregate (10, 11), distil (12 to 16), start anew (17)."""
         self.infer()
-        return super().flush()
+        return super().flush()  # FedBuff's, which calls after_step to distil
 
     def infer(self) -> None:
-        """Store the logits y_i on U of every client that has reported (line 5), for the whole buffer at once.
+        """Store the logits y_i on U of every client that has reported (line 5), all together because this is faster.
 
         Predictions that are not finite, because the client's model overflows, are dropped; the client then has none
         until its next report.
@@ -146,7 +146,7 @@ class FedEcho(FedBuff):
             passes=chosen.distill_q,
             steps=chosen.distill_q if chosen.distill_unit == "steps" else None,
         )
-        # 14: the teacher's probabilities p on all of U, and α for each minibatch (Eq. 4)
+        # 14: the teacher's probabilities p, which no step changes, on all of U; α for each minibatch (Eq. 4)
         teacher = self._teacher()
         weight = between(chosen.alpha_min, chosen.alpha_max, batches.means(uncertainty(teacher)))
         # 14, 15: for B in batches: x ← x - η_d Clip(∇ f_d(p[B], Logits_x(B)), ν)
@@ -157,7 +157,7 @@ class FedEcho(FedBuff):
             against=[teacher],
             weight=weight,
             optimiser=Optimiser(chosen.distill_opt, chosen.distill_lr, clip=chosen.clip),
-            buffers=self.buffers,
+            buffers=self.buffers,  # BatchNorm keeps the aggregated statistics; the paper does not say
         )
         self.last_weight = float(weight[-batches.row_sizes[-1] :].mean())
         return student if torch.isfinite(student).all() else x  # an overflow must not ruin the model for good

@@ -5,7 +5,7 @@ Appendices B and I. Four steps follow the arrival of an update (§2.2): its clie
 synthesis adds inputs to a pool (2) and improves the generator (3), and the model learns from the teachers on this pool
 (4), which gives the part Δ^KD of the revived update (Eq. 3). Details that the paper leaves open are options or
 constants; their values are those of the authors' code, mostly for CIFAR-10. Losses, generator and soft prompts are in
-:mod:`asyncfl_lite.algorithms.synthesis`.
+:mod:`asyncfl_lite.algorithms.synthesis`. Of Algorithm 1, ``on_receive`` is line 6; clients and simulator do the rest.
 
 DD-FedRevive distils on real instead of synthetic data, as an upper bound for comparison (§3.1, Appendix I, Table 5).
 """
@@ -116,10 +116,10 @@ class MultiTeacher(AFLDW):
         return self.context.inputs
 
     def on_receive(self, update: Update) -> bool:
-        """Take the four steps of §2.2 after the arrival of an update, the last one as in Eq. 3."""
+        """Take the four steps of §2.2 after the arrival of an update, then the step of Eq. 3 (Algorithm 1, line 6)."""
         self.add_teacher(update)  # step 1
         self.renew_pool()  # steps 2 and 3
-        return super().on_receive(update)  # step 4 in distilled_update, which AFLDW.on_receive calls; it is Eq. 3
+        return super().on_receive(update)  # Eq. 3, for which AFLDW calls distilled_update (step 4)
 
     def add_teacher(self, update: Update) -> None:
         """Make the client's model the newest of the c teachers, and learn its class proportions (step 1)."""
@@ -143,7 +143,7 @@ class MultiTeacher(AFLDW):
         self.proxies.add(update.client, update.label_counts.double().cpu() / update.label_counts.sum().cpu())
 
     def proportions(self) -> Tensor:
-        """Return the ``(K, C)`` class proportions of the teachers' clients."""
+        """Return the ``(K, C)`` class proportions π̂ of the teachers' clients."""
         return self.proxies.of([teacher.client for teacher in self.teachers])
 
     def renew_pool(self) -> None:
@@ -158,22 +158,22 @@ class MultiTeacher(AFLDW):
         if pool.inputs is None or not (len(pool) and chosen.k_kd and chosen.kd_lr):
             return None
         size, steps = chosen.kd_batch_size, chosen.k_kd
-        drawn = pool.draw(self.proportions(), steps * size, context.rng).to(self.x.device)  # (K, steps · size)
+        drawn = pool.draw(self.proportions(), steps * size, context.rng).to(self.x.device)  # all B_k, (K, steps · size)
         inputs = pool.inputs[drawn.flatten()]
         models = [(teacher.x, teacher.buffers) for teacher in self.teachers]
-        outputs = context.outputs(models, inputs.unflatten(0, drawn.shape), one_for_all=False)
+        outputs = context.outputs(models, inputs.unflatten(0, drawn.shape), one_for_all=False)  # x̃_k(r)
         by_step = torch.arange(len(inputs), device=self.x.device).view(len(models), steps, size).transpose(0, 1)
         student = context.distil(
             self.x,
-            Minibatches(inputs, by_step.flatten(), [len(models) * size] * steps),
-            loss=partial(multi_teacher_loss, temperature=self.temperature),
+            Minibatches(inputs, by_step.flatten(), [len(models) * size] * steps),  # a step takes the B_k of all teachers
+            loss=partial(multi_teacher_loss, temperature=self.temperature),  # L_KD
             against=[torch.cat([context.class_logits(rows) for rows in outputs])],
             optimiser=Optimiser(self.kd_opt, chosen.kd_lr, self.weight_decay if self.kd_opt == "adam" else 0.0),
             predictions=lambda outputs, inputs: context.class_logits(outputs),
             buffers=None if self.buffers is None else self.buffers.clone(),
             train=True,  # the student's BatchNorm uses its batches' statistics, as in the authors' code
         )
-        delta = student - self.x
+        delta = student - self.x  # Δ^KD = x_s - x_t
         return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
 
     def state(self) -> dict[str, Any]:
@@ -272,7 +272,7 @@ class FedRevive(MultiTeacher):
         return self.version < self.settings.freeze_rounds
 
     def begin(self) -> tuple[ClassProxies, Pool]:
-        """Make the synthesiser; return an empty store of clients' class proportions, and an empty pool."""
+        """Make the synthesiser, with θ; return an empty store of clients' proportions π̂, and an empty pool D_KD."""
         chosen = self.settings
         self.synthesiser = Synthesiser(
             self._maker(), steps=chosen.k_synth, generator_lr=chosen.generator_lr, latent_lr=chosen.latent_lr
@@ -291,7 +291,7 @@ class FedRevive(MultiTeacher):
     # Step 1: what a teacher's client is like
 
     def features_of(self, update: Update) -> Tensor | None:
-        """Return the feature statistics that the client reported, or else its model's running statistics."""
+        """Return φ̄ as the client reported it, since a model without BatchNorm keeps none, or else from its model."""
         if not self.settings.alpha_feat or update.features is not None:
             return update.features
         if update.buffers is not None and keeps_statistics(self.context.model):
@@ -299,7 +299,7 @@ class FedRevive(MultiTeacher):
         raise ConfigError("features: FedRevive with alpha_feat above 0 needs every update to bring its statistics")
 
     def learn_proportions(self, update: Update, teacher: Teacher) -> None:
-        """Record the client's true class proportions, or estimate them by probing its first uploaded models."""
+        """Record the client's true class proportions, or estimate them, π̂, by probing its first uploads (§2.1)."""
         if self.settings.proxy == "true":
             super().learn_proportions(update, teacher)
         elif not self.proxies.complete(update.client):
@@ -311,30 +311,30 @@ class FedRevive(MultiTeacher):
     # Steps 2 and 3: synthesis, which adds to the pool and moves the generator
 
     def renew_pool(self) -> None:
-        """Synthesise a batch at every ``t_gen``-th update and add it to the pool."""
+        """Add a batch to the pool at every ``t_gen``-th update; ``synthesised`` trains (z, θ') and then moves θ."""
         if self.frozen or self.version % self.t_gen:
             return
         chosen, context, teachers = self.settings, self.context, self.teachers
         drawn = context.rng.choice(self.spec.num_classes, size=self.synth_batch_size)
-        labels = torch.from_numpy(drawn).to(self.x.device)
+        labels = torch.from_numpy(drawn).to(self.x.device)  # y_z
         late = self.synthesiser.syntheses + 1 >= chosen.adversarial_from
         made = context.compute(
-            Synthesis(
+            Synthesis(  # L_synth (Eq. 4) is synthesis_loss
                 self.synthesiser,
                 labels,
-                self.synthesiser.maker.latents(labels, self.x, context.rng),
+                self.synthesiser.maker.latents(labels, self.x, context.rng),  # z
                 context.model,
                 xs=[*(teacher.x for teacher in teachers), self.x],
                 buffers=[*(teacher.buffers for teacher in teachers), self.buffers],
                 stored=[teacher.features for teacher in teachers],
-                weights=teacher_weights(self.proportions()).to(self.x),
+                weights=teacher_weights(self.proportions()).to(self.x),  # ω̂ (step 1)
                 alpha_feat=chosen.alpha_feat,
                 alpha_adv=ALPHA_ADV if late else 0.0,
                 class_logits=context.class_logits,
             )
         )
         if made is not None:
-            self.pool.add(made, labels)
+            self.pool.add(made, labels)  # D_KD
 
     # Step 4: the revived update, after the warm-up of the authors' code
 
