@@ -1,11 +1,12 @@
-"""Estimates of the time that a lesson and its exercises take, with or without its optional sections."""
+"""The minutes that a lesson and its exercises take, estimated with or without its optional sections, and in words."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from nbformat import NotebookNode
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 WORDS_A_MINUTE = 140
 """Words of careful reading per minute; half the speed of a novel."""
@@ -61,3 +62,11 @@ def minutes(book: NotebookNode, core: bool = False) -> Minutes:
             words += len(FORMULA.sub("", FOLDED.sub("", cell.source)).split())
             asked += sum(map(int, ASKED.findall(cell.source)))
     return Minutes(round(words / WORDS_A_MINUTE + lines / LINES_A_MINUTE), asked)
+
+
+def hours(minutes: int) -> str:
+    """Return a duration as text, in minutes below two hours, and otherwise in hours rounded to halves."""
+    if minutes < 120:
+        return f"{minutes} minutes"
+    whole, half = divmod(round(minutes / 30), 2)
+    return f"{whole}{'½' if half else ''} hours"

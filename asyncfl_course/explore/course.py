@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from IPython.display import Markdown
 
+from asyncfl_course.minutes import hours
 from asyncfl_lite.base.files import settings_in
 
 
@@ -78,14 +79,6 @@ PATHS = tuple(Path(**one) for one in _SAID["paths"])
 def lessons() -> list[Lesson]:
     """Return all lessons in order."""
     return [lesson for part in COURSE for lesson in part.lessons]
-
-
-def hours(minutes: int) -> str:
-    """Return a duration as text, in minutes below two hours, and otherwise in hours rounded to halves."""
-    if minutes < 120:
-        return f"{minutes} minutes"
-    whole, half = divmod(round(minutes / 30), 2)
-    return f"{whole}{'½' if half else ''} hours"
 
 
 def letters(lesson: Lesson) -> str:

@@ -40,10 +40,8 @@ def alone_at(path: Path) -> Iterator[None]:
     try:
         with claimed(path.with_name(f".{path.name}{CLAIM}"), "run") as elsewhere:
             if elsewhere:
-                raise ResultError(
-                    f"{path.parent}: {path.name} is in use by another run ({elsewhere}); wait for it, or name another "
-                    "folder"
-                )
+                told = f"{path.name} is in use by another run ({elsewhere}); wait for it, or name another folder"
+                raise ResultError(f"{path.parent}: {told}")
             yield
     finally:
         if not was_there:

@@ -477,10 +477,7 @@ class BiasPartition(Partition):
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return (G, G) probabilities that samples of the row group's labels go to the column group.
-
-        ``group_sizes`` (G,) are the numbers of clients in the groups.
-        """
+        """Return (G, G) probabilities that a row group's samples go to a column group, of (G,) numbers of clients."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the indices of each client's samples."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from board import GREY, INK, Board, Place
 
-from asyncfl_course.explore.course import COURSE, PATHS, Lesson, hours
+from asyncfl_course.explore.course import COURSE, PATHS, Lesson
 from asyncfl_course.explore.diagrams import COURSE_MAP, PICTURES
+from asyncfl_course.minutes import hours
 from asyncfl_lite.base.style import ACCENT
 
 SHADES = dict(zip("HWR", (ACCENT, "#0f766e", "#6d28d9"), strict=True))

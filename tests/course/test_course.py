@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from test_lessons import BOOKS, NAMES
 
-from asyncfl_course.explore.course import COURSE, PATHS, course_contents, course_paths, hours, lessons, letters
+from asyncfl_course.explore.course import COURSE, PATHS, course_contents, course_paths, lessons, letters
 from asyncfl_course.explore.diagrams import course_map
-from asyncfl_course.minutes import CORE, OPTIONAL
+from asyncfl_course.minutes import CORE, OPTIONAL, hours
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs/pictures"
