@@ -179,7 +179,7 @@ def test_what_the_findings_say_of_searches_and_runs_is_recorded():
     assert [best(echo + name, "real")["server_lr"] for name in ("fedecho-natural", "fedbuff")] == [1, 0.3]
     buff = best(f"{revive}fedbuff")
     assert (buff["server_lr"], buff["settings.staleness_weight"]) == (0.2, "poly")
-    assert "FedAvg has then made two fifths of its updates" in SAID
+    assert "FedAvg then has two fifths of its updates" in SAID
     assert round(mean(adt.format("mnist", "fedavg")) / mean(adt.format("mnist", "fedadt")), 1) == 0.4
     end, waited = (mean(revive + name, "virtual_time") for name in ("fedrevive", "fedavg"))
     assert end == 16 and 4.6 < waited / end < 5 and "takes nearly five times as long" in SAID
