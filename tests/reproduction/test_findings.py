@@ -143,7 +143,7 @@ def test_what_the_readme_says_stands_in_the_pages():
     assert f"and {mnist:.0f} on real MNIST" in said
     twelve = [-tuned_lead(f"kuiper/{at}bias1", "kuiper") for at in ("fig3b/", "fig7/", "jitter/fig3b-", "jitter/fig7-")]
     four = [tuned_lead(f"kuiper/{at}/bias1", "kuiper") for at in ("fig3a", "fig3c")]
-    assert f"KUIPER is {min(twelve):.0f} to {max(twelve):.0f} points below it with twelve devices" in said
+    assert f"tuned KUIPER is {min(twelve):.0f} to {max(twelve):.0f} points below it with twelve devices" in said
     assert f"and {four[0]:.0f} above or {-four[1]:.0f} below with four" in said
 
 
