@@ -246,7 +246,7 @@ def _server(inputs: Tensor, classes: int, lr: float) -> Any:
 # --- 08: FedEcho's evidence -----------------------------------------------------------------------
 
 
-PHOTOGRAPHS = "real/cifar10_jpeg75"
+PHOTOGRAPHS = "fedecho/photographs/large-dir0.1"
 
 
 @exercise(
@@ -306,7 +306,7 @@ def above_fedbuff(answer: Any) -> str:
     named = {"plain": {plain}, TUNED: {TUNED}, "both": {plain, TUNED}, "neither": set()}
     said = word(answer, named, f"One of {', '.join(named)} is expected, not {shown(answer)}.")
     for column in (plain, TUNED):
-        recorded = in_column("real", column, "real")
+        recorded = in_column("fedecho", column, "real")
         found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")
         if (column in named[said]) != (found.verdict == HOLDS):
             looks = "Noise at both rates was in the last section. What does tuning do to the baseline there?"

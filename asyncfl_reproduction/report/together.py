@@ -56,7 +56,7 @@ def _at(place: str, method: str) -> tuple[str, str]:
 
 LEADS = (
     Lead("FedEcho, large delay", 25.0, STAND_IN, *_at("fedecho/table2/large-dir0.1", "fedecho-natural")),
-    Lead("FedEcho, large delay", 25.0, REAL, *_at("real/cifar10_jpeg75", "fedecho-natural")),
+    Lead("FedEcho, large delay", 25.0, REAL, *_at("fedecho/photographs/large-dir0.1", "fedecho-natural")),
     Lead("FedEcho, Fashion-MNIST", None, REAL, *_at("fedecho/table2/large-dir0.1", "fedecho-natural")),
     Lead("FedRevive, images", 16.5, STAND_IN, *_at("fedrevive/table1/cifar10", "fedrevive")),
     Lead("KUIPER, 12 devices, bias 1", 12.0, STAND_IN, *_at("kuiper/fig3b/bias1", "kuiper")),
