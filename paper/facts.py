@@ -22,7 +22,7 @@ from asyncfl_reproduction.report.together import RATES as FEDBUFFS
 from asyncfl_reproduction.statistics import ERROR_LEVEL, LOOKS, benjamini_hochberg, contrast, holm, scaled
 from asyncfl_reproduction.tuning.grids import read_grids
 from asyncfl_reproduction.tuning.outcomes import METRIC, kept_in, of_cells
-from asyncfl_reproduction.written import in_points, interval_text
+from asyncfl_reproduction.written import interval_text
 
 TIERS = ("laptop", "league", "real", "exact")
 """Tiers whose runs are counted."""
@@ -103,20 +103,23 @@ def of_echo() -> dict[str, str]:
     }
 
 
+def mean_of(number: str, cell: str, tier: str = SEARCHED) -> float:
+    """Return the mean of one number of a cell's summaries over seeds."""
+    return float(np.mean([run.summary[number] for run in recorded(tier).results[cell]]))
+
+
 def of_times() -> dict[str, str]:
     """Return facts about virtual time, staleness and the ends of runs."""
-    found, exact, place = recorded(SEARCHED).results, recorded("exact").results, EXACT["MNIST"]
-
-    def time(results: dict, cell: str) -> float:
-        return np.mean([run.summary["virtual_time"] for run in results[cell]])
-
-    full = {name: sum(time(exact, f"{at}/{name}") for at in EXACT.values()) for name in ("oort", "kuiper")}
-    ratios = [time(found, f"{cells}/oort") / time(found, f"{cells}/kuiper") for cells in BIASES.values()]
+    exact, place = recorded("exact").results, EXACT["MNIST"]
+    full = [
+        sum(mean_of("virtual_time", f"{at}/{name}", "exact") for at in EXACT.values()) for name in ("oort", "kuiper")
+    ]
+    ratios = [mean_of("virtual_time", f"{at}/oort") / mean_of("virtual_time", f"{at}/kuiper") for at in BIASES.values()]
     stale = [run.summary for run in exact[f"{place}/kuiper"]]
     return {
         "oort_least": f"{min(ratios):.1f}",
         "oort_most": f"{max(ratios):.1f}",
-        "oort_exact": f"{full['oort'] / full['kuiper']:.0f}",
+        "oort_exact": f"{full[0] / full[1]:.0f}",
         "exact_mean_staleness": f"{np.mean([row['mean_staleness'] for row in stale]):.0f}",
         "exact_most_staleness": f"{max(row['max_staleness'] for row in stale)}",
         "exact_seeds": spelt(len(stale)),
@@ -128,24 +131,25 @@ def of_times() -> dict[str, str]:
 
 def of_kuiper() -> dict[str, Any]:
     """Return in how many settings KUIPER is above and below FedBuff, and the others' times to a target over its own."""
-    places = [name.rpartition("/")[0] for name in recorded(SEARCHED).results if re.fullmatch(r"kuiper/fig.*/kuiper", name)]
-    pairs = [(f"{place}/kuiper", f"{place}/fedbuff") for place in places]
+    ran = [cell for cell in recorded(SEARCHED).results if re.fullmatch("kuiper/fig.*/kuiper", cell)]
+    pairs = [(cell, cell.removesuffix("kuiper") + "fedbuff") for cell in ran]
     found = [contrast(gap.to_numpy(), "") for pair in pairs if (gap := measured(pair[0]).gap(*pair)) is not None]
     tuned, ours = measured(MAIN["kuiper"]), kuiper.of_burst("4", "kuiper")
     times = {other: kuiper.sooner_in_order(tuned, [ours, kuiper.of_burst(size, other)]).contrasts[0]
              for size, other in (("6", "oort"), ("7", "fedbuff"))}  # fmt: skip
+    told = {name: interval_text(one).removeprefix("× ").rpartition(", ")[0] for name, one in times.items()}
     return {
         "kuiper_settings": number(len(found)),
         "kuiper_above": spelt(sum(one.low > 0 for one in found)),
         "kuiper_below": number(sum(one.high < 0 for one in found)),
-        "kuiper_sooner": {name: interval_text(one).removeprefix("× ").rpartition(", ")[0] for name, one in times.items()},
+        "kuiper_sooner": told,
     }
 
 
 def of_adt() -> dict[str, str]:
     """Return facts about the virtual time of FedADT's runs, and about its target."""
-    place, found = ADT["overlaid digits"], recorded(SEARCHED).results
-    updates = [np.mean([run.summary["client_updates"] for run in found[f"{place}/{name}"]]) for name in ("fedavg", "fedadt")]
+    place = ADT["overlaid digits"]
+    updates = [mean_of("client_updates", f"{place}/{name}") for name in ("fedavg", "fedadt")]
     missed = fedadt.targets(measured(f"{place}/fedbuff"), place) != fedadt.TARGETS["mnist"]
     table = hyperparameters("FedADT").query("dataset == 'all'").set_index("name")["value"]
     horizon = recorded(SEARCHED).cells[f"{place}/fedadt"].config.horizon
@@ -160,12 +164,12 @@ def of_adt() -> dict[str, str]:
 def of_revive() -> dict[str, str]:
     """Return how long FedRevive's runs are, and how far three methods fall with every rate as printed."""
     place = "fedrevive/table1/cifar10"
-    updates = np.mean([run.summary["client_updates"] for run in recorded(SEARCHED).results[f"{place}/fedrevive"]])
+    updates = round(int(mean_of("client_updates", f"{place}/fedrevive")), -2)
     ends = [recorded(SEARCHED).cells[f"{place}/{name}"].config.horizon for name in ("fedavg", "fedrevive")]
     lost = [float(accuracy(f"{place}/{name}", "", "tuned")) - float(accuracy(f"{place}/{name}", "", "all_printed"))
             for name in ("fedrevive", "fedbuff", "afl_dw")]  # fmt: skip
     return {"revive_least_lost": f"{min(lost):.0f}", "revive_most_lost": f"{max(lost):.0f}",
-            "revive_updates": number(round(int(updates), -2)), "revive_avg_time": f"{ends[0] / ends[1]:.1f}"}  # fmt: skip
+            "revive_updates": number(updates), "revive_avg_time": f"{ends[0] / ends[1]:.1f}"}  # fmt: skip
 
 
 def weighted_gain(cell: str) -> str:

@@ -428,8 +428,8 @@ KUIPER = [
     Claim("KU-F6-d", "Fig. 6(c)", "time per version: Oort > FedBuff ≥ KUIPER, rising with burst size", "not printed",
           _round_times_in_order, CLOCK),
     Claim("KU-F7-a", "Fig. 7(a)", "KUIPER with all 12 devices above KUIPER without the 4 slowest, more so with bias",
-          "not printed", not_run("whether devices of a kind take exactly the same time decides it: they do here, and not "
-                                 "on boards; with times a few per cent apart the sign at bias 1 changes (lesson 16)"),
+          "not printed", not_run("devices of a kind take exactly the same time here, which boards do not, and this "
+                                 "decides it: with times a few per cent apart the sign at bias 1 changes (lesson 16)"),
           NOT_CHECKABLE),
     Claim("KU-F7-b", "Fig. 7(b)", "synchronous without delay ≥ KUIPER with stragglers ≥ the other methods with them",
           "not printed", lambda m: all_of([
