@@ -59,6 +59,7 @@ ADT = {title: f"fedadt/table1/{data}-dir0.1" for title, data in
        (("overlaid digits", "mnist"), ("plain shapes", "fmnist"), ("drawn shapes", "cifar10"))}  # fmt: skip
 ADT_RIVALS = ("fedbuff", "ca2fl", "fedasync", "fedfa", "fedavg", "fedavgm")
 REAL = [("FedEcho, natural images, Fashion-MNIST", "fedecho/table2/large-dir0.1", "fedecho-natural"),
+        ("FedEcho, natural images, CIFAR-10", "fedecho/photographs/large-dir0.1", "fedecho-natural"),
         ("KUIPER, 20 Newsgroups", "kuiper/fig5/topics-clients50", "kuiper"),
         ("FedADT, MNIST", "fedadt/table1/mnist-dir0.1", "fedadt"),
         ("FedRevive, 20 Newsgroups", "fedrevive/table1/newsgroups", "fedrevive")]  # fmt: skip

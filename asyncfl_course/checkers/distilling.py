@@ -309,9 +309,9 @@ def above_fedbuff(answer: Any) -> str:
         recorded = in_column("fedecho", column, "real")
         found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")
         if (column in named[said]) != (found.verdict == HOLDS):
-            looks = "Noise at both rates was in the last section. What does tuning do to the baseline there?"
+            looks = "On digits tuning took the lead away. What differs here, and does it matter?"
             raise Wrong(f"Not {said!r}. {column}: {found.detail}: {found.verdict}.", f"Not {said!r}. {looks}")
-    return "Most of the lead was plain FedBuff's own setting, here as on digits."
+    return "Most of the lead was plain FedBuff's own setting, as on digits. But here a part of it stays."
 
 
 # --- 09: FedADT -----------------------------------------------------------------------------------
