@@ -307,7 +307,7 @@ def refreshed_results(text: str) -> str:
 
     text = changed(text, "## FedEcho against FedBuff", of_fedecho)
     text = changed(text, "## Every method, one setting", of_methods)
-    text = changed(changed(text, "## Real data", of_data), "On CIFAR-10's images", of_images)
+    text = changed(changed(text, "## Real data", of_data), "CIFAR-10's images have", of_images)
     (_, _, *trained), *_ = rows_below("| kind |", text)
     said = textwrap.fill(counted(dict(zip(VERDICTS, map(int, trained), strict=True))), 120)
     return re.sub(r"Of \d+ claims that training could have refuted[^.]*\.", said, text)
