@@ -52,7 +52,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=headline|smoke|laptop|league|real|exact|paper] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 17
 
 setup: $(READY)  ## make the environment in .venv, for lessons and runs (2 to 4 minutes, 7 GB; under 2 GB with TORCH_INDEX)
 
@@ -119,7 +119,7 @@ student: $(READY)  ## write student/, lessons with hidden guesses and solutions,
 notebooks: $(READY)  ## execute the lessons in place, to commit them
 	@$(BIN)/python .ci/execute
 
-docs: $(READY)  ## update the numbers in README.md and docs/ from the records (minutes); then read the sentences around them
+docs: $(READY)  ## update the numbers in docs/ from the records (minutes); then read the sentences around them
 	@$(BIN)/python tests/reproduction/refresh.py
 	@$(BIN)/python docs/explorable/build.py
 

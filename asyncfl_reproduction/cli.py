@@ -148,7 +148,8 @@ def _grid(options: argparse.Namespace) -> int:
     cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
     if waiting := [cell.waits_for for cell in cells if cell.waits_for is not None]:
         told = f"{how_many(len(waiting), 'cell')}, such as {waiting[0]}"
-        print(f"waiting for searches that were not run: {told}; run asyncfl-lite tune")
+        which = f" --cells {options.file}" if waiting[0].startswith("that of ") else ""  # a cell's own search
+        print(f"waiting for searches that were not run: {told}; run asyncfl-lite tune{which}")
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept=kept_in(), workers=workers)
     _allow(cost, options)

@@ -13,7 +13,7 @@ import typst
 from facts import facts, of_all
 from lookups import COLUMNS, HERE, SEARCHED, asked_for, recorded
 from matplotlib import rc_context
-from tables import headlines, rows, verdict_counts
+from tables import contradicted, headlines, rows, verdict_counts
 
 from asyncfl_lite.base.style import use_style
 from asyncfl_reproduction.claims.base import TRAINED
@@ -41,8 +41,9 @@ def main() -> None:
         "sooner": in_ratios,
         "counts": counts,
         **rows(),
-        "facts": facts() | {"sentence": sentence, "trained": next(row[1] for row in counts[1:] if row[0] == TRAINED)},
-    }
+        "facts": facts() | {"sentence": sentence, "contradicted": contradicted(),
+                            "trained": next(row[1] for row in counts[1:] if row[0] == TRAINED)},
+    }  # fmt: skip
     numbers["facts"] |= of_all()
     (BUILD / "numbers.json").write_text(json.dumps(numbers, ensure_ascii=False, indent=1), encoding="utf-8")
     with rc_context():

@@ -200,6 +200,12 @@ def in_two_cells(row: pd.Series) -> list[str]:
     return [told, row["verdict"]]
 
 
+def contradicted() -> str:
+    """Return how many reversed claims the paper's own numbers contradict, too."""
+    claims = pd.concat([recorded(SEARCHED).claims(paper) for paper in recorded(SEARCHED).checked])
+    return str(sum((claims["ours"] == REVERSED) & claims["paper"].str.startswith("fails")))
+
+
 def verdict_counts() -> tuple[list[list[str]], str]:
     """Return a table of verdicts by kind of claim, every method tuned, and the sentence on trained claims."""
     table = recorded("laptop").verdicts_by_kind()

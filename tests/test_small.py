@@ -100,18 +100,23 @@ def _set_in(settings: Settings) -> Iterator[tuple[type[Settings], str]]:
             )
 
 
-def numbers() -> tuple[int, int, list[str]]:
-    """Return the number of options, of those that no cell sets, and the options' names."""
+def numbers() -> tuple[int, int, dict[str, int], list[str]]:
+    """Return the number of options, of those that no cell sets, of each tier's cells, and the options' names."""
     options = {(kind, name) for kind, names in declared().items() for name in names}
-    tiers = ("smoke", "laptop", "league", "real", "exact", "paper")
-    configs = [cell.config for tier in tiers for cell in expand_grid(CELLS / f"{tier}.yaml")]
-    never = options - {one for config in configs for one in _set_in(config)}
-    return len(options), len(never), [name for _, name in options]
+    tiers = ("headline", "smoke", "laptop", "league", "real", "exact", "paper")
+    cells = {tier: expand_grid(CELLS / f"{tier}.yaml") for tier in tiers}
+    never = options - {one for made in cells.values() for cell in made for one in _set_in(cell.config)}
+    return len(options), len(never), {tier: len(made) for tier, made in cells.items()}, [name for _, name in options]
 
 
 def test_options_do_not_grow_in_number(counted):
-    options, never, _ = counted[3:]
+    options, never, *_ = counted[3:]
     assert options <= OPTIONS and never <= NEVER_SET, (options, never)
+
+
+def test_running_says_how_many_cells_a_tier_has(counted):
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| (\d+) \|", (ROOT / "docs/running.md").read_text(), re.M)
+    assert {tier: int(cells) for tier, cells in rows} == counted[5]
 
 
 def test_every_option_is_set_or_explained_somewhere(counted):

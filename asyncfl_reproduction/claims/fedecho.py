@@ -51,8 +51,6 @@ MOST_LONG = 5
 """Largest number of clients in the category ``long``: 10% of 50."""
 ONE_ORDER = 10
 """Largest ratio to one model that still counts as of the same order of magnitude, or below."""
-MOST_MODELS = 8
-"""Largest number of former global models that the paper's server holds."""
 Pairs = Iterable[tuple[str, str]]
 """Pairs of cells: the one that should be better, and the one that should be worse."""
 
@@ -177,8 +175,7 @@ def _staler_at_large_delay(m: Measured) -> Finding:
 def _few_models_held(m: Measured) -> Finding:
     held = {law: measure.versions_held(law) for law in measure.LAWS}
     text = ", ".join(f"{law} {min(counts)} to {max(counts)}" for law, counts in held.items())
-    most = max(max(counts) for counts in held.values())
-    return Finding(HOLDS if most <= MOST_MODELS else FAILS, f"most versions at once: {text}")
+    return Finding(NOT_RUN, f"it depends on the shares of slow clients, which are not printed; with ours: {text}")
 
 
 def _logits_of_one_models_order(tasks: Iterable[str]) -> Finding:
@@ -254,7 +251,7 @@ FEDECHO = [
     Claim("FE-X-a", "Section 5.1 text", "server distillation takes 2.2 to 3.5 s a round on an A6000", "printed",
           not_run("it is a time of an A6000, with a model and a set of that size"), NOT_CHECKABLE),
     Claim("FE-X-b", "Section 5.1 text", "at most 8 distinct global models are held for clients in flight", "printed",
-          _few_models_held, CLOCK),
+          _few_models_held, NOT_CHECKABLE),
     Claim("FE-X-c", "Section 3.2 text", "stored logits are of the order of one model, or below, for images and for "
           "sentence pairs (ours: at most ten models)", "holds: 0.09, 0.89 and 0.00002 models",
           lambda m: _logits_of_one_models_order(("CIFAR-10", "CIFAR-100", "MRPC")), ARITHMETIC),

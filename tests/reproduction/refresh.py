@@ -24,7 +24,7 @@ from asyncfl_course import lessons
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.style import use_style
 from asyncfl_reproduction import home
-from asyncfl_reproduction.claims import VERDICTS
+from asyncfl_reproduction.claims import VERDICTS, fedadt, fedrevive, kuiper
 from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.grid.cells import SERVER_RATE
 from asyncfl_reproduction.grid.columns import FIXED, PLAIN, TUNED, untuned
@@ -36,7 +36,7 @@ from asyncfl_reproduction.report.decided import FILE, decided
 from asyncfl_reproduction.report.together import draw_together, together
 from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, benjamini_hochberg, contrast, holm, scaled
 from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, OPEN, REVERSED, counted
-from asyncfl_reproduction.written import in_points, with_ends, with_signs
+from asyncfl_reproduction.written import in_points, interval_text, with_ends, with_signs
 
 ROOT = Path(__file__).parents[2]
 TIERS = {"league": "league", "questions": "league", "real": "real"}
@@ -181,6 +181,14 @@ def refreshed_fair(text: str) -> str:
 
 ON_REAL_DATA = " on real data"
 """Ends the column of a note whose cells of the same names are those of the tier ``real``."""
+LESSON_16 = ROOT / "asyncfl_course/results/16_kuiper.csv"
+SOONER = {
+    "kuiper": lambda m, *cells: kuiper.sooner_in_order(m, cells),
+    "fedadt": lambda m, *cells: m.sooner(*cells, fedadt.targets(m, cells[0].rpartition("/")[0])),
+    "fedrevive": lambda m, *cells: fedrevive.sooner(m, *cells, cells[1]),  # the other one is FedBuff
+}
+NUMBER = r"(?:[+−]|× )\d+\.\d+ \[[^\]]*\]"
+"""A difference or a ratio of times with its interval."""
 
 
 def sources(text: str) -> dict[str, tuple[str, str, str]]:
@@ -193,6 +201,7 @@ def noted(column: str, left: str, right: str) -> str:
     """Return what a note's column has for two cells.
 
     Of *first eighth* it is the tuned lead in that part of the run, and of *equal time* the one when the shorter run ends.
+    Of *time to target* it is the second one's time in units of the first one's, by the rule of the paper's claims.
     """
     tier = "real" if column.endswith(ON_REAL_DATA) else tier_of(left)
     column = column.removesuffix(ON_REAL_DATA)
@@ -201,6 +210,14 @@ def noted(column: str, left: str, right: str) -> str:
     if column == "equal time":
         gap = lessons.evidence(left.split("/")[0], tier).gap_in_time(left, right)
         return in_points(contrast(gap.to_numpy(), ""))
+    if column == "time to target":
+        measured = lessons.evidence(left.split("/")[0], tier).column(TUNED)
+        (found,) = SOONER[left.split("/")[0]](measured, left, right).contrasts
+        return interval_text(found).rpartition(", ")[0]
+    if column == "runs of lesson 16":
+        ends = pd.read_csv(LESSON_16, index_col=["run", "seed"])["last5_accuracy"]
+        one, other = (ends[name.removeprefix("kuiper/")] for name in (left, right))
+        return in_points(contrast((one - other).to_numpy(), ""))
     rate = untuned(left.split("/")[0])
     columns = {TUNED: TUNED, rate: fixed(left), PLAIN.get(rate, ""): "printed", "own cell": TUNED, "fixed rates": TUNED}
     columns |= {"every rate of Table 8": "all_printed", "every rate of Table 4": "all_printed"}
@@ -225,7 +242,7 @@ def refreshed_findings(text: str) -> str:
     """Return docs/findings.md with today's differences, those of its first table and those that notes explain."""
     text = "\n".join(map(row_of, text.splitlines())) + "\n"
     for number, source in sources(text).items():
-        text = re.sub(rf"([+−]\d+\.\d \[[^\]]*\]|not run)(?=\[\^{number}\](?!:))", noted(*source), text)
+        text = re.sub(rf"({NUMBER}|not run)(?=\[\^{number}\](?!:))", noted(*source), text)
     rows = [of for of in rows_of((ROOT / "docs/results.md").read_text()) if of[1] == "laptop"]
     claims, left, not_run = (sum(int(of[column]) for of in rows) for column in (2, 6, 8))
     return re.sub(

@@ -68,6 +68,19 @@ def test_what_is_compared_differs_in_method_and_rates_alone(cells):
         assert left != right
 
 
+def test_what_the_text_says_of_single_cells_is_what_was_run(cells):
+    said, ran = " ".join(PAGE.split()), runs("laptop").groupby(level=0)["client_updates"].mean()
+    digits, mnist = "fedrevive/table1/cifar10/fedrevive", "fedadt/table1/mnist-dir0.1"
+    revive, mixed = cells[digits].config, cells[f"{mnist}/fedasync"].config.settings
+    assert f"after {revive.horizon:.0f} units of time and about {round(ran[digits], -2):,.0f} client updates" in said
+    assert f"at version {revive.settings.synthesis_only_rounds + 1} only" in said
+    assert "three tenths of this weight" in said and (mixed.mixing, mixed.poly_a) == (0.3, 0.5)
+    parts = [ran[f"{mnist}/{name}"] / ran[f"{mnist}/fedadt"] for name in ("fedavg", "fedavgm")]
+    assert "two fifths of its updates" in said and parts == pytest.approx([0.4, 0.4], abs=0.02)
+    (real,) = expand_grid(home.CELLS / "real.yaml", only="fedecho/table2/large-dir0.1/fedecho-natural")
+    assert f"(On Fashion-MNIST it is {real.config.settings.distill_lr:.0e}.)".replace("e-0", "e-") in said
+
+
 def test_no_cell_is_judged_on_what_it_was_chosen_on(cells):
     for cell in cells.values():
         if cell.search is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import isnan
 from pathlib import Path
 
@@ -213,6 +214,24 @@ def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, 
     assert main(["grid", str(chosen_ones)]) == 0
     line = "waiting for searches that were not run: 2 cells, such as small/fedbuff-tuned; run asyncfl-lite tune"
     assert line in capsys.readouterr().out
+
+
+def test_a_cell_whose_own_search_was_never_made_is_told_how_to_make_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("asyncfl_reproduction.grid.cells.chosen_for", lambda *_: None)
+    assert main(["grid", "laptop", "--paper", "fedrevive", "--only", "*/table1/cifar10/fedbuff"]) == 0
+    assert (
+        "such as that of fedrevive/table1/cifar10/fedbuff; run asyncfl-lite tune --cells laptop\n"
+        in capsys.readouterr().out
+    )
+
+
+def test_searches_that_the_pages_name_exist():
+    pages = "".join((ROOT / name).read_text() for name in ("docs/running.md", "CONTRIBUTING.md"))
+    patterns = re.findall(r"asyncfl-lite tune --only '([^']+)'", pages)
+    assert len(patterns) >= 2
+    for pattern in patterns:
+        assert read_searches(ROOT / "asyncfl_reproduction/cells/tuning.yaml", pattern), pattern
 
 
 def test_what_the_project_has_tried_means_the_same_runs_still():
