@@ -165,7 +165,7 @@ class MultiTeacher(AFLDW):
         by_step = torch.arange(len(inputs), device=self.x.device).view(len(models), steps, size).transpose(0, 1)
         student = context.distil(
             self.x,
-            Minibatches(inputs, by_step.flatten(), [len(models) * size] * steps),  # a step takes the B_k of all teachers
+            Minibatches(inputs, by_step.flatten(), [len(models) * size] * steps),  # the B_k of all teachers
             loss=partial(multi_teacher_loss, temperature=self.temperature),  # L_KD
             against=[torch.cat([context.class_logits(rows) for rows in outputs])],
             optimiser=Optimiser(self.kd_opt, chosen.kd_lr, self.weight_decay if self.kd_opt == "adam" else 0.0),

@@ -74,7 +74,7 @@ class Settings(BaseModel):
         return made
 
     @classmethod
-    def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
+    def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:  # type: ignore[override]
         """Make settings from values, which are checked here, too."""
         return cls(**values)
 

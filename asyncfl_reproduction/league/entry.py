@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +63,19 @@ def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
         raise ConfigError(f"{file}: the name {name!r} is taken by a method of the field; choose another name")
     if not NAME.fullmatch(name):
         raise ConfigError(f"{file}: a name in the league must have up to 40 letters, digits and _, got {shown(name)}")
-    digest = hashlib.sha256(ast.dump(ast.parse(text_of(path))).encode()).hexdigest()[:8]
-    return Entry(str(path), name, method, _grid(file, method, getattr(module, GRID, None)), digest)
+    return Entry(str(path), name, method, _grid(file, method, getattr(module, GRID, None)), code_digest(text_of(path)))
+
+
+def code_digest(text: str) -> str:
+    """Return eight digits of a hash of Python code without comments and layout, the same in every version of Python."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):  # leave out what only 3.12 and later have
+        if not getattr(node, "type_params", True):
+            del node.type_params
+        if isinstance(node, ast.JoinedStr):
+            node.values = [part for part in node.values if not (isinstance(part, ast.Constant) and part.value == "")]
+    as_before = {"show_empty": True} if sys.version_info >= (3, 13) else {}
+    return hashlib.sha256(ast.dump(tree, **as_before).encode()).hexdigest()[:8]
 
 
 def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | None:

@@ -26,7 +26,7 @@ from asyncfl_reproduction.league import enter as entering
 from asyncfl_reproduction.league import recording
 from asyncfl_reproduction.league import run as running
 from asyncfl_reproduction.league.costs import costs
-from asyncfl_reproduction.league.entry import Entry, read_entry
+from asyncfl_reproduction.league.entry import Entry, code_digest, read_entry
 from asyncfl_reproduction.league.field import Place, read_places
 from asyncfl_reproduction.league.run import Newcomer
 from asyncfl_reproduction.league.standings import BETTER, EQUIVALENT, TARGET_SHARE, WORSE, ranked, standings
@@ -193,6 +193,15 @@ def test_a_broken_rule_is_said_before_anything_is_run(stranger, capsys):
     line = capsys.readouterr().err
     assert line.count("\n") == 1 and "Mine breaks the rule 'in_place'" in line
     assert not stranger.ran and not stranger.runs.exists()
+
+
+@pytest.mark.parametrize("comment", ["", "  # weight 0"])
+def test_code_has_the_digest_of_python_3_11_in_every_version(comment):
+    code = f"""class Late(FedBuff):{comment}
+    def weight(self, update, *, late=None, **more):
+        return f"{{update:{{late}}}}", lambda: []
+"""
+    assert code_digest(code) == "8088e3f2"
 
 
 SHOWN = re.findall(r"```py\n(.*?)```", (ROOT / "docs/league.md").read_text(), re.S)
