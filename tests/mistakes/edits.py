@@ -88,7 +88,7 @@ MISTAKES = {
         ("exact and any(so_far & stragglers for so_far in heard)", "not any(here & stragglers for here in stored)"),
         ("exact and any(so_far & stragglers for so_far in heard)", "exact"),
     ],
-    "08.3": ['answer = "both"', 'answer = "neither"', 'answer = "natural"'],
+    "08.3": ['answer = "plain"', 'answer = "neither"', 'answer = "natural"'],
     "09.1": [
         "answer = (200, 201 ** -0.5)",  # forgets that clients leave in lots
         "answer = (248.5, 1 / 249.5)",  # forgets the root

@@ -286,7 +286,8 @@ def refreshed_results(text: str) -> str:
     """Return docs/results.md with today's accuracies, and the sentence that counts trained claims as the table does."""
     place, number = "fedecho/table2/large-dir0.1/", "last5_accuracy"
     smoke, laptop, images = (
-        accuracies(*of, number) for of in (("smoke", place), ("laptop", place), ("real", "fedecho/photographs/large-dir0.1/"))
+        accuracies(*of, number)
+        for of in (("smoke", place), ("laptop", place), ("real", "fedecho/photographs/large-dir0.1/"))
     )
     methods = accuracies("smoke", "methods/large-dir0.1/")
     titles = {ALGORITHMS.get(name).about.title: name for name in ALGORITHMS} | TITLES
