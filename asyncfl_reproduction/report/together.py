@@ -46,8 +46,8 @@ class Lead(NamedTuple):
 
     @property
     def no_rate(self) -> bool:
-        """Whether the method's server has no rate, or its best one is 1, so that its tuned cell stands for it."""
-        return self.ours.rpartition("/")[2] in ("kuiper", "fedadt") or self.ours.startswith("real/")
+        """Whether the method's server has no rate, so that its tuned cell stands for it."""
+        return self.ours.rpartition("/")[2] in ("kuiper", "fedadt")
 
 
 def _at(place: str, method: str) -> tuple[str, str]:
