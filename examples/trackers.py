@@ -49,7 +49,10 @@ def tensorboard(config):
 
 
 if __name__ == "__main__":
-    tracker = {"mlflow": mlflow, "wandb": wandb, "tensorboard": tensorboard}[sys.argv[1]]
+    trackers = {"mlflow": mlflow, "wandb": wandb, "tensorboard": tensorboard}
+    if len(sys.argv) != 2 or sys.argv[1] not in trackers:
+        sys.exit(f"usage: python trackers.py {'|'.join(trackers)}")
+    tracker = trackers[sys.argv[1]]
     config = Config(task="digits", algorithm="fedbuff", rounds=20, eval_every=5)
     Path("runs/wandb").mkdir(parents=True, exist_ok=True)
     with tracker(config) as log:
