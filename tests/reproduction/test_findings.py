@@ -138,7 +138,7 @@ def test_what_the_readme_says_stands_in_the_pages():
     places = "fedecho/table2/large-dir0.1", "fedecho/photographs/large-dir0.1"
     clothes, photos = (tuned_lead(place, "fedecho-natural", REAL) for place in places)
     assert (
-        f"it leads tuned FedBuff, by {clothes:+.1f} points on clothes and by {photos:+.1f} on CIFAR-10's images" in said
+        f"it leads tuned FedBuff by {clothes:+.1f} points on clothes and by {photos:+.1f} on CIFAR-10's images" in said
     )
     assert f"by {clothes} points on clothes and by {photos} on CIFAR-10's images" in SAID
     adt = [-new[f"FedADT above FedBuff, {data}"] for data in ("α = 0.1", "plain shapes", "drawn shapes")]
