@@ -62,6 +62,7 @@ REAL = [("FedEcho, natural images, Fashion-MNIST", "fedecho/table2/large-dir0.1"
         ("FedEcho, natural images, CIFAR-10", "fedecho/photographs/large-dir0.1", "fedecho-natural"),
         ("KUIPER, 20 Newsgroups", "kuiper/fig5/topics-clients50", "kuiper"),
         ("FedADT, MNIST", "fedadt/table1/mnist-dir0.1", "fedadt"),
+        ("FedADT, MNIST, CNN", "fedadt/cnn/mnist-dir0.1", "fedadt"),
         ("FedRevive, 20 Newsgroups", "fedrevive/table1/newsgroups", "fedrevive")]  # fmt: skip
 OWN_SIZE = [(f"{data}, {clients:,}", f"{task}-clients{clients}")
             for task, data in (("mnist", "MNIST"), ("fmnist", "Fashion-MNIST"), ("shakespeare", "Shakespeare"))
