@@ -105,7 +105,7 @@ def _several(forward: SideBySide, x: Tensor, inputs: Tensor) -> tuple[Tensor, Ba
         def take(layer: nn.Linear, gradient: Tensor, h: Tensor) -> None:
             if layer.bias is not None:
                 found.append(gradient.sum(1))
-            found.append(torch.bmm(gradient.transpose(1, 2), h).flatten(1))
+            found.append(torch.bmm(h.transpose(1, 2), gradient).transpose(1, 2).flatten(1))
 
         _vector_layers_backward(layers, gradient, kept, take)
         return torch.cat(found[::-1], 1)
