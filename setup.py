@@ -19,6 +19,8 @@ setup(
             "printed/SHA256SUMS",
             *RECORDS,
         ],
+        "asyncfl_reproduction.league": ["page.html.jinja"],
+        "asyncfl_reproduction.theory": ["statements.yaml"],
         "asyncfl_course.explore": ["course.yaml", "pictures/*.svg"],
         "asyncfl_course.referee": ["sealed/*.json"],
         "asyncfl_course.zoo": ["exhibits.yaml"],
