@@ -20,6 +20,7 @@ setup(
             *RECORDS,
         ],
         "asyncfl_reproduction.league": ["page.html.jinja"],
+        "asyncfl_reproduction.measure": ["fedrevive.yaml"],
         "asyncfl_reproduction.theory": ["statements.yaml"],
         "asyncfl_course.explore": ["course.yaml", "pictures/*.svg"],
         "asyncfl_course.referee": ["sealed/*.json"],
