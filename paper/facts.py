@@ -10,7 +10,7 @@ import numpy as np
 from lookups import SEARCHED, TOLD, accuracy, compared, measured, number, printed, recorded, setting
 from tables import ADT, BIASES, ECHO, EXACT, MAIN, PARTS, SETS
 
-from asyncfl_reproduction.claims import CLAIMS, fedadt, kuiper
+from asyncfl_reproduction.claims import CLAIMS, fedadt, kuiper, sooner
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.home import tier_file
@@ -135,7 +135,7 @@ def of_kuiper() -> dict[str, Any]:
     pairs = [(cell, cell.removesuffix("kuiper") + "fedbuff") for cell in ran]
     found = [contrast(gap.to_numpy(), "") for pair in pairs if (gap := measured(pair[0]).gap(*pair)) is not None]
     tuned, ours = measured(MAIN["kuiper"]), kuiper.of_burst("4", "kuiper")
-    times = {other: kuiper.sooner_in_order(tuned, [ours, kuiper.of_burst(size, other)]).contrasts[0]
+    times = {other: sooner(tuned, ours, kuiper.of_burst(size, other)).contrasts[0]
              for size, other in (("6", "oort"), ("7", "fedbuff"))}  # fmt: skip
     told = {name: interval_text(one).removeprefix("× ").rpartition(", ")[0] for name, one in times.items()}
     return {

@@ -56,7 +56,10 @@ def wheel(tmp_path_factory) -> Path:
 def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
     carried = set(zipfile.ZipFile(wheel).namelist())
     own = [
-        path for name in PACKAGES for kind in ("py", "json", "yaml", "svg") for path in (ROOT / name).rglob(f"*.{kind}")
+        path
+        for name in PACKAGES
+        for kind in ("py", "json", "yaml", "svg", "jinja")
+        for path in (ROOT / name).rglob(f"*.{kind}")
     ]
     own += [*home.PAPERS.glob("*.csv"), home.PAPERS / "SHA256SUMS", ROOT / "asyncfl_lite/py.typed"]
     own += {*home.RESULTS.rglob("searches.parquet"), *home.RESULTS.glob("league/*/*.parquet")}

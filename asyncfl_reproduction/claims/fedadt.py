@@ -18,7 +18,7 @@ import pandas as pd
 from asyncfl_lite.base.errors import how_many
 from asyncfl_lite.runs.config import PAPERS
 from asyncfl_reproduction.claims.base import ARITHMETIC, CONSTRUCTED, Claim
-from asyncfl_reproduction.claims.findings import Finding, against, all_of, compare
+from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_finding, compare
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.published import hyperparameters
 from asyncfl_reproduction.statistics import FEWEST_SEEDS
@@ -213,7 +213,7 @@ def _distilling_is_cheaper(m: Measured) -> Finding:
         f"{ours:.2f} of a client's training with {EPOCHS} local epochs, as FLGo has and our cells have; "
         f"{once:.2f} with one; the paper prints no epochs"
     )
-    return Finding(HOLDS if ours < 1 else FAILS, text)
+    return as_finding(ours < 1, text)
 
 
 PURE = [("fedadt", method) for method in ASYNCHRONOUS]

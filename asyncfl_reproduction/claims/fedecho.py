@@ -14,7 +14,15 @@ import numpy as np
 from scipy import stats
 
 from asyncfl_reproduction.claims.base import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
-from asyncfl_reproduction.claims.findings import Finding, against, all_of, by_seed, compare, pooled_deviation
+from asyncfl_reproduction.claims.findings import (
+    Finding,
+    against,
+    all_of,
+    as_finding,
+    by_seed,
+    compare,
+    pooled_deviation,
+)
 from asyncfl_reproduction.claims.measured import UNTRAINED, Measured
 from asyncfl_reproduction.measure import fedecho as measure
 from asyncfl_reproduction.published import hyperparameters
@@ -169,7 +177,7 @@ def _staler_at_large_delay(m: Measured) -> Finding:
     large, mild = (measure.staleness_of_long_clients(law) for law in measure.LAWS)
     shown = (f"{values.mean():.0f} ± {deviation(values):.0f}" for values in (large, mild))
     text = "mean staleness of long clients " + " against ".join(shown)
-    return Finding(HOLDS if large.min() > mild.max() else FAILS, text)
+    return as_finding(large.min() > mild.max(), text)
 
 
 def _few_models_held(m: Measured) -> Finding:
@@ -181,7 +189,7 @@ def _few_models_held(m: Measured) -> Finding:
 def _logits_of_one_models_order(tasks: Iterable[str]) -> Finding:
     shares = {task: measure.STORED[task].logits_over_model for task in tasks}
     text = "stored logits over one model: " + ", ".join(f"{task} {share:.2g}" for task, share in shares.items())
-    return Finding(HOLDS if max(shares.values()) <= ONE_ORDER else FAILS, text)
+    return as_finding(max(shares.values()) <= ONE_ORDER, text)
 
 
 def _one_pair_of_rates(m: Measured) -> Finding:
@@ -190,7 +198,7 @@ def _one_pair_of_rates(m: Measured) -> Finding:
     kinds = rates.groupby(["dataset", "method", "name"])["value"].nunique()
     several = [" ".join(key) for key, count in kinds.items() if count > 1]
     text = f"{len(kinds)} rates, {', '.join(several) or 'none'} with more than one value"
-    return Finding(FAILS if several else HOLDS, text)
+    return as_finding(not several, text)
 
 
 FEDECHO = [

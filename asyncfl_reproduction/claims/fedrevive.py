@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from asyncfl_reproduction.claims.base import ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
-from asyncfl_reproduction.claims.findings import Finding, against, all_of, compare
+from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_finding, compare
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.measure import fedrevive as measure
 from asyncfl_reproduction.published import published
@@ -115,7 +115,7 @@ def _right_skewed(m: Measured) -> Finding:
     mean, skew, late = tau.mean(), stats.skew(tau), np.quantile(tau, 0.99)
     text = f"mean {mean:.2f}, skewness {skew:.2f}, 99th percentile {late:.0f}"
     holds = abs(mean - (measure.IN_FLIGHT - 1)) < 1 and skew > 0 and late > 2 * mean
-    return Finding(HOLDS if holds else FAILS, text)
+    return as_finding(holds, text)
 
 
 def _shape_differs_mean_does_not(m: Measured) -> Finding:
@@ -123,7 +123,7 @@ def _shape_differs_mean_does_not(m: Measured) -> Finding:
     test = stats.ks_2samp(usual[::50], shifted[::50])  # because neighbours are not independent
     text = f"means {usual.mean():.2f} and {shifted.mean():.2f}, KS distance {test.statistic:.2f}, p = {test.pvalue:.1g}"
     holds = test.pvalue < 0.01 and abs(usual.mean() - shifted.mean()) < 1
-    return Finding(HOLDS if holds else FAILS, text)
+    return as_finding(holds, text)
 
 
 def _schedules_in_bounds(m: Measured) -> Finding:
@@ -149,7 +149,7 @@ def _totals_add_up(m: Measured) -> Finding:
     table = _table3()
     wrong = table[~np.isclose(table["total"], table["iteration"] * table["iterations"], rtol=1e-3)]
     text = "; ".join(f"{row.total:g} = {row.iterations} × {row.iteration:g}" for row in table.itertuples())
-    return Finding(HOLDS if wrong.empty else FAILS, text)
+    return as_finding(wrong.empty, text)
 
 
 def _server_works_more(m: Measured) -> Finding:
@@ -158,15 +158,13 @@ def _server_works_more(m: Measured) -> Finding:
         total[name]
         for name in ("client local training", "generator training and synthesis", "distillation, sequential")
     )
-    return Finding(
-        HOLDS if made + distilled > client else FAILS, f"{distilled:g} + {made:g} against {client:g} a sample"
-    )
+    return as_finding(made + distilled > client, f"{distilled:g} + {made:g} against {client:g} a sample")
 
 
 def _counts_mac(m: Measured) -> Finding:
     forward, printed = measure.resnet18_gflop(), _table3()["iteration"]["client local training"]
     text = f"ResNet-18: forward {forward:.2f} GFLOP, step {1.5 * forward:.2f} GMAC, printed {printed:g}"
-    return Finding(HOLDS if abs(1.5 * forward - printed) < 0.05 * printed else FAILS, text)
+    return as_finding(abs(1.5 * forward - printed) < 0.05 * printed, text)
 
 
 def _server_faster_than_client(m: Measured) -> Finding:
@@ -175,7 +173,7 @@ def _server_faster_than_client(m: Measured) -> Finding:
         table[table.index.str.contains(what)].item() for what in ("synthesis", "distillation, sequential", "T4")
     )
     text = f"printed: {made:g} + {distilled:g} = {made + distilled:g} s against {client:g} s"
-    return Finding(HOLDS if made + distilled < client else FAILS, text)
+    return as_finding(made + distilled < client, text)
 
 
 def _proxy_beats_uniform(m: Measured) -> Finding:

@@ -15,7 +15,7 @@ import pandas as pd
 from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction import statistics
 from asyncfl_reproduction.statistics import EQUAL_POINTS, Contrast, contrast, within_a_claim
-from asyncfl_reproduction.verdicts import NOT_RUN, REFUTED, joined, parts_counted
+from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, REFUTED, joined, parts_counted
 from asyncfl_reproduction.written import interval_text, mean_text
 
 MOST_LISTED = 6
@@ -73,6 +73,11 @@ class Finding(NamedTuple):
             return math.nan
         refuting = [p for verdict, p in tested if verdict == self.verdict in REFUTED]
         return min(refuting) if refuting else max(p for _, p in tested)
+
+
+def as_finding(holds: bool, text: str) -> Finding:
+    """Return a finding that holds or fails, for a claim that numbers alone decide, without a statistical test."""
+    return Finding(HOLDS if holds else FAILS, text)
 
 
 def by_seed(values: Seeds) -> pd.Series:

@@ -17,18 +17,13 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_reproduction.claims.base import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
-from asyncfl_reproduction.claims.findings import Finding, against, all_of, compare
+from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_finding, compare
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.measure import kuiper as measure
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import contrast
-from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN
+from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN
 from asyncfl_reproduction.written import interval_text, mean_text
-
-
-def as_finding(holds: bool, text: str) -> Finding:
-    """Return a finding that holds or fails, for a claim that numbers alone decide, without a statistical test."""
-    return Finding(HOLDS if holds else FAILS, text)
 
 
 def printed_seconds(table: str) -> dict[str, dict[str, float]]:

@@ -25,7 +25,7 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.store import Standing, read_record, standing
 from asyncfl_reproduction.grid.families import PaperCell, Seeds, members, merged, read_yaml
-from asyncfl_reproduction.tuning.choices import chosen, chosen_for, has_outcomes
+from asyncfl_reproduction.tuning.choices import chosen, chosen_for, tried
 from asyncfl_reproduction.tuning.grids import Search, all_printed, method_of, name_of, nested, own_search
 
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
@@ -324,7 +324,7 @@ def _rates(
         return None if search is None else (nested(choice or {}), search, None if choice else f"that of {name}")
     if study := given.get(TUNED):
         search = name_of(study, method_of(settings), column)
-        if column in ("tuned", "printed") and has_outcomes(search):
+        if column in ("tuned", "printed") and tried(search):
             return chosen(search), None, None
         return ({}, None, search) if column == "tuned" else None
     if column != "tuned":

@@ -34,7 +34,6 @@ from asyncfl_reproduction.league.standings import (
     Times,
     ranked,
 )
-from asyncfl_reproduction.league.template import TEMPLATE
 from asyncfl_reproduction.report.figures import finish, legend_of, panels
 from asyncfl_reproduction.report.head_to_head import draw_ranks
 from asyncfl_reproduction.report.page import picture
@@ -43,6 +42,7 @@ from asyncfl_reproduction.tuning.choices import best_of, edges_of, in_words, tri
 from asyncfl_reproduction.tuning.grids import name_of
 from asyncfl_reproduction.written import with_signs
 
+TEMPLATE = Path(__file__).with_name("page.html.jinja")
 HEADINGS = {"tuned": ("Tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", EQUIVALENT: "#1d4ed8"}
 NEAREST = 5
@@ -93,7 +93,7 @@ def write_page(path: Path, outcome: Outcome) -> None:
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     page.globals |= {"how_many": how_many, "listed": _listed}
     page.filters["named"] = plots.title
-    write_atomically(path, page.from_string(TEMPLATE).render(**content(outcome)))
+    write_atomically(path, page.from_string(TEMPLATE.read_text("utf-8")).render(**content(outcome)))
     plt.close("all")
 
 

@@ -13,7 +13,7 @@ from asyncfl_reproduction.grid.run import Report, run_grid
 from asyncfl_reproduction.grid.tidy import write_tidy
 from asyncfl_reproduction.league.field import Place, read_places
 from asyncfl_reproduction.league.run import searched
-from asyncfl_reproduction.tuning.choices import has_outcomes
+from asyncfl_reproduction.tuning.choices import tried
 from asyncfl_reproduction.tuning.grids import Search, parts_of, points_of
 
 
@@ -53,7 +53,7 @@ def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]
         (place, search)
         for place in read_places(tier_file)
         for method, search in place.searches.items()
-        if fnmatch.fnmatch(place.cell(method), only) and not has_outcomes(search.name)
+        if fnmatch.fnmatch(place.cell(method), only) and not tried(search.name)
     ]
 
 

@@ -8,6 +8,7 @@ paper's model. Two come from short runs of small models, which are the same ever
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.files import yaml_in
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.base import InputSpec, forward_flop
 from asyncfl_lite.models.vectors import VectorModel
@@ -37,69 +39,11 @@ SEEDS = (0, 1, 2)
 """Seeds of the short runs for the proxies; three suffice to distinguish them from equal shares."""
 SEEDS_OF_PARTS = tuple(range(10))
 """Seeds of the short runs for the parts of an update."""
-_SMALL: dict[str, Any] = {
-    "algorithm": "fedrevive",
-    "delay": "fedrevive",
-    "client_optimizer": "adam",
-    "client_lr": 0.01,
-    "weight_decay": 0.0,
-    "server_lr": 0.2,
-    "partition": "dirichlet_wrap",
-    "alpha": 0.5,
-    "partition_settings": {"samples_per_client": 100},
-    "clients": 100,
-    "concurrency": 20,
-    "local_steps": 10,
-    "batch_size": 16,
-}
-SMOKE: dict[str, Any] = {
-    **_SMALL,
-    "horizon": 5.0,
-    "eval_every": 6,
-    "settings": {
-        "s_max": 15.0,
-        "freeze_rounds": 10,
-        "synthesis_only_rounds": 30,
-        "adversarial_from": 3,
-        "k_synth": 2,
-        "num_teachers": 4,
-        "k_kd": 3,
-        "kd_batch_size": 8,
-    },
-}
+_RUNS = yaml_in(Path(__file__).with_name("fedrevive.yaml").read_text("utf-8"))
+SMOKE: dict[str, Any] = _RUNS["smoke"]
 """The smoke tier's cell of FedRevive, on digits and up to time 5."""
-
-_ONLY_PROXIES: dict[str, Any] = {
-    "s_max": 15.0,
-    "freeze_rounds": 10**6,
-    "synthesis_only_rounds": 10**6,
-    "alpha_feat": 0.0,
-}
-_TWICE_EACH: dict[str, Any] = {**_SMALL, "clients": 24, "concurrency": 6, "rounds": 60, "eval_every": 60}
-PROBED: dict[str, dict[str, Any]] = {
-    "CIFAR-10": {"task": "digits", "settings": {**_ONLY_PROXIES, "t_probe": 0.8}},
-    "FEMNIST": {
-        "task": "writers",
-        "task_settings": {"writers": 24},
-        "model": "mlp",
-        "partition": "natural",
-        "partition_settings": {},
-        "alpha": None,
-        "settings": {**_ONLY_PROXIES, "t_probe": 1.4},
-    },
-    "CIFAR-100": {"task": "pairdigits100", "settings": {**_ONLY_PROXIES, "t_probe": 1.0}},
-    "20NewsGroups": {
-        "task": "topics20",
-        "task_settings": {"samples": 1000, "words": 16, "vocabulary": 200},
-        "model_settings": {"width": 16, "layers": 1},
-        "batch_size": 8,
-        "settings": {**_ONLY_PROXIES, "t_probe": 1.6},
-    },
-}
-"""Stand-ins for Table 2's data sets in the order of its divergences, each with Appendix B's probe temperature.
-
-Synthesis and distillation, which begin after most clients' first two uploads, are left out.
-"""
+PROBED: dict[str, dict[str, Any]] = _RUNS["probed"]
+"""Data set of Table 2 -> short runs of its stand-in."""
 
 
 @lru_cache(maxsize=2)
@@ -211,7 +155,7 @@ class UpdateParts:
 @kept
 def short_run_divergences(dataset: str) -> pd.DataFrame:
     """Return each seed's mean divergence of ``proxy`` and ``uniform`` on a data set's stand-in, in nats."""
-    runs = [Run(Config(**{**_TWICE_EACH, **PROBED[dataset], "seed": seed})) for seed in SEEDS]
+    runs = [Run(Config(**PROBED[dataset], seed=seed)) for seed in SEEDS]
     finish_together(runs)
     return pd.DataFrame([proxy_divergences(run)[["proxy", "uniform"]].mean() for run in runs])
 
@@ -219,7 +163,7 @@ def short_run_divergences(dataset: str) -> pd.DataFrame:
 @kept
 def short_run_parts() -> pd.DataFrame:
     """Return each seed's mean change of test accuracy on digits, as a fraction, by part of an update."""
-    runs = [Run(Config(**{**SMOKE, "task": "digits", "seed": seed})) for seed in SEEDS_OF_PARTS]
+    runs = [Run(Config(**SMOKE, task="digits", seed=seed)) for seed in SEEDS_OF_PARTS]
     watched = [UpdateParts(run, every=3) for run in runs]
     finish_together(runs)
     return pd.DataFrame([pd.DataFrame(one.rows)[["stale", "distilled", "both"]].mean() for one in watched])

@@ -18,7 +18,7 @@ import pandas as pd
 from asyncfl_reproduction.claims.fedadt import targets
 from asyncfl_reproduction.claims.fedecho import BASELINES, SETS, TABLE3
 from asyncfl_reproduction.claims.fedrevive import WINDOW, target
-from asyncfl_reproduction.claims.kuiper import SHARE_OF_FINAL, distilled
+from asyncfl_reproduction.claims.kuiper import BIASES, SHARE_OF_FINAL, alone, distilled
 from asyncfl_reproduction.claims.measured import ACCURACY
 from asyncfl_reproduction.measure import fedecho, fedrevive
 from asyncfl_reproduction.measure import kuiper as boards
@@ -150,12 +150,8 @@ def _nothing(why: str) -> Take:
 
 
 def _gap(recorded: Recorded, better: str, worse: str) -> Ours:
-    return _points(recorded.measured.gap(better, worse), f"{better} - {worse}")
-
-
-def _points(gap: pd.Series | None, source: str) -> Ours:
-    """Return a difference of accuracies as percentage points."""
-    return Ours(None if gap is None else 100 * gap, source)
+    gap = recorded.measured.gap(better, worse)
+    return Ours(None if gap is None else 100 * gap, f"{better} - {worse}")
 
 
 def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
@@ -222,8 +218,7 @@ def _revive_reduction(recorded: Recorded, row: pd.Series, cell: str | None) -> O
 
 
 def _revive_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    pair = [revive_cell(row, method) for method in ("fedrevive", "fedbuff")]
-    return _points(recorded.measured.gap(*pair, ACCURACY), " - ".join(pair))
+    return _gap(recorded, revive_cell(row, "fedrevive"), revive_cell(row, "fedbuff"))
 
 
 KUIPER_PLACES = {("HMDB51", "4"): "fig3a", ("HMDB51", "12"): "fig3b", ("UCF101", "4"): "fig3c"}
@@ -243,9 +238,7 @@ def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 def _kuiper_alone(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     """Return KUIPER's largest gap over all biases to clients that train alone."""
-    panel, clients = KUIPER_PLACES[row["dataset"], row["devices"]], row["devices"]
-    gaps = [_gap(recorded, f"kuiper/{panel}/bias{bias}/kuiper", f"kuiper/fig2/clients{clients}-bias{bias}/alone")
-            for bias in ("0", "0.5", "0.8", "1")]  # fmt: skip
+    gaps = [_gap(recorded, *alone(row["devices"], bias)) for bias in BIASES]
     known = [one for one in gaps if one.values is not None]
     return max(known, key=lambda one: one.values.mean(), default=Ours(None, "kuiper/fig2"))
 

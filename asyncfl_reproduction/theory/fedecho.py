@@ -14,7 +14,7 @@ from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import clipped_to
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_reproduction.theory.beds import Bumps, context, feed, spread, started, train, vector
-from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, REPAIRED, Case, Check
+from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, REPAIRED, Case, Check, checked
 
 INPUT = torch.tensor([[1.0, 2.0]], dtype=torch.float64)
 LABEL = torch.tensor([0])
@@ -73,22 +73,14 @@ def check_t1() -> Check:
     """Check T1, FedEcho's Eq. 8 for linear softmax: ∇f_d = ∇f(x) - (1/N) Σ ∇f(x_i)."""
     g = linear_gradients()
     right, averaged = g["Eq. 8"], _gap(g["logits"], g["at the mean of parameters"])
-    return Check(
+    return checked(
         "T1",
-        "FedEcho",
-        "Appendix B, Eq. 8",
-        "For a linear softmax model FedEcho's distillation gradient is the gradient of the student's loss less the "
-        "mean of the gradients that each teacher has at its own parameters.",
-        (
+        [
             Case(AS_PRINTED, "mean of logits, as in Algorithm 1", _gap(g["logits"], right), "=", 0, 1e-12),
             Case(AS_PRINTED, "α from 0.2 to 0.8, as in Eq. 3", _gap(g["mixed"], right), "=", 0, 1e-12),
             Case(CONDITIONED, "mean of probabilities, α = 1", _gap(g["probs"], right), "=", 0, 1e-12),
             Case(ASIDE, "mean of logits against the gradient at the averaged parameters", averaged, "=", 0, 1e-12),
-        ),
-        condition="the server averages probabilities, as Appendix B does, and the loss is pure KL (α = 1)",
-        counterexample="two teachers, one input: Algorithm 1's mean of logits is off by 0.12. For a linear model it is "
-        "exactly distillation from the averaged parameters, what the appendix wants to be different from",
-        repair="teacher_avg='probs', alpha_min=1; or say of Algorithm 1 that for linear models it averages parameters",
+        ],
     )
 
 
@@ -130,22 +122,14 @@ def check_t2() -> Check:
     """Check T2, FedEcho's Eq. 13, which is Eq. 8 for any network, with the student's Jacobian for every teacher."""
     g = network_gradients()
     right = g["Eq. 13"]
-    return Check(
+    return checked(
         "T2",
-        "FedEcho",
-        "Appendix B, Eq. 13",
-        "For any network FedEcho's distillation gradient is the student's Jacobian times the difference between the "
-        "loss's derivative in the student's logits and the mean of those in the teachers' logits; it is not the "
-        "difference of the models' own gradients.",
-        (
+        [
             Case(AS_PRINTED, "mean of logits, as in Algorithm 1", _gap(g["logits"], right), "=", 0, 1e-12),
             Case(CONDITIONED, "mean of probabilities, α = 1", _gap(g["probs"], right), "=", 0, 1e-12),
             Case(CONDITIONED, "finite differences of that loss", _gap(g["finite differences"], right), "=", 0, 1e-8),
             Case(CONDITIONED, "not Eq. 8, the models' own gradients", _gap(g["Eq. 8"], right), ">=", 0.1),
-        ),
-        condition="the server averages probabilities, as Appendix B does, and the loss is pure KL (α = 1)",
-        counterexample="the same network with Algorithm 1's mean of logits",
-        repair="teacher_avg='probs', alpha_min=1",
+        ],
     )
 
 
@@ -266,13 +250,9 @@ def check_t3() -> Check:
         "one gradient for all, M = 1": linear_sides(one, 1),
         "one gradient for all, M = N": linear_sides(one, 10),
     }
-    return Check(
+    return checked(
         "T3",
-        "FedEcho",
-        "Lemma D.1",
-        "If the M clients of a buffer are drawn uniformly without replacement, the mean square of the buffer's mean "
-        "update is bounded by local noise, heterogeneity, and the gradients where the clients started.",
-        (
+        [
             Case(AS_PRINTED, "10 quadratics, M = 3, all from one version", here[0], "<=", here[1]),
             Case(AS_PRINTED, "10 bumps, M = 3, each client from its own peak", bumps[0], "<=", bumps[1]),
             Case(AS_PRINTED, "10 quadratics, η_l = 3, K = 20", large[0], "<=", large[1]),
@@ -284,12 +264,7 @@ def check_t3() -> Check:
                 for name, (left, right) in straight.items()
             ),
             Case(ASIDE, "FedBuff's own steps against the closed form", sampled_step(), "=", here[0], 5e-5),
-        ),
-        condition="η_l ≤ 1/(8KL), N ≥ 2, and heterogeneity bounded client by client, or one version for all",
-        counterexample="gradients that are bumps with disjoint supports, each client on its own peak: the bound is "
-        "smaller than the truth as soon as N > 6, by a factor of N/6",
-        repair="assume ‖∇F_i(x) - ∇f(x)‖² ≤ σ_g² for every client i; print the condition on η_l. Linear objectives "
-        "need half of the noise's term and of the last one, a sixth of the others, and nothing of those in η_l⁴",
+        ],
     )
 
 
@@ -360,19 +335,7 @@ def check_t4() -> Check:
             for name, (left, right) in straight.items()
         ),
     ]
-    return Check(
-        "T4",
-        "FedEcho",
-        "Lemma D.2 (Eq. 34), used in Eqs. 22, 27",
-        "The bound on how far clients drift from one common version, a mean over clients, also holds where each "
-        "client started from a version of its own, and for each client alone.",
-        tuple(cases),
-        condition="all clients start from one version (the lemma itself)",
-        counterexample="bumps with disjoint supports: left over right is N/30, so N = 31 breaks it, and nothing "
-        "bounds it",
-        repair="assume ‖∇F_i(x) - ∇f(x)‖² ≤ σ_g² for every client i, or put N σ_g² for σ_g² in Eqs. 22 and 27. "
-        "The lemma is loose: linear objectives need 1 of its 5 for noise, and 1 of its 30 for the gradients",
-    )
+    return checked("T4", cases)
 
 
 def _ratio(sides: dict[str, float], left: str) -> float:
@@ -435,13 +398,9 @@ def check_t5() -> Check:
     bound = lemma_d3(10, 5.0, 3e-6)
     step, cap = 3e-6 * resnet_parameters() ** 0.5, 3e-6 * 5
     noisy = vector(20, *[-1] * 9)
-    return Check(
+    return checked(
         "T5",
-        "FedEcho",
-        "Lemma D.3 (Eqs. 35, 36)",
-        "In Q distillation steps with gradients clipped to ν the model moves by a mean square of at most "
-        "5 η_d² Q (σ_d² + 2 Q ν²).",
-        (
+        [
             Case(AS_PRINTED, f"Adam, as in the experiments, {d} parameters, 10 steps", adam, "<=", bound),
             Case(CONDITIONED, f"clipped SGD, as in Algorithm 1, {d} parameters, 10 steps", sgd, "<=", bound),
             Case(CONDITIONED, "the same, 40 steps", longer, "<=", lemma_d3(40, 5.0, 3e-6)),
@@ -450,9 +409,5 @@ def check_t5() -> Check:
             Case(ASIDE, "the proof's factor (1 + 1/(2Q-1))^Q, at most 5", growth(1), "=", 2.0),
             Case(ASIDE, "a clipped gradient is unbiased: 20 and nine -1, ν = 5", clipped_mean(noisy), "=", 1.1, 1e-9),
             Case(ASIDE, "one step of Adam on ResNet-18 against η_d ν", step, "<=", cap),
-        ),
-        condition="distillation is SGD, as in Algorithm 1",
-        counterexample="Adam moves every parameter by about η_d a step, whatever ν: with d parameters η_d √d",
-        repair="Q η_d ν for clipped SGD, exact and without expectation or variance, a tenth of the bound when squared; "
-        "about Q η_d √d for Adam. If ν bounds the mean gradient alone, as in Eq. 36, noise needs a fifth of its term",
+        ],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncfl_reproduction.theory.beds import feed, started, vector
-from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Case, Check
+from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Case, Check, checked
 
 
 def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float, float]:
@@ -22,18 +22,11 @@ def check_t11() -> Check:
     """Check T11, FedRevive's Appendix H, which writes an aggregation step as a mixture with the client's model."""
     added, mixed = both_forms(1.5, 1.0, 0.4, 0.1)
     fresh = both_forms(1.5, 1.5, 0.4, 0.1)
-    return Check(
+    return checked(
         "T11",
-        "FedRevive",
-        "Appendix H, against Eqs. 1, 3",
-        "The server's step with rate η_s can be computed, without forming the update, by interpolating between the "
-        "global and the client's model.",
-        (
+        [
             Case(AS_PRINTED, "x_t = 1.5, client from 1, Δ = 0.4, η_s = 0.1", mixed, "=", added, 1e-12),
             Case(REPAIRED, "the same with η_s (x_t - x_{t_i}) added", mixed + 0.1 * (1.5 - 1.0), "=", added, 1e-12),
             Case(ASIDE, "a fresh client", fresh[1], "=", fresh[0], 1e-12),
-        ),
-        condition="the client started from the current model (staleness 0)",
-        counterexample="x_t = 1.5, x_{t_i} = 1, Δ = 0.4, η_s = 0.1: 1.49 in place of 1.54",
-        repair="use Eqs. 1 and 3; the interpolation needs η_s (x_t - x_{t_i}) on top, so it needs the old model too",
+        ],
     )

@@ -17,7 +17,7 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 from asyncfl_reproduction.theory.beds import feed, started, train, vector
-from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Case, Check
+from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Case, Check, checked
 
 
 def lemma_1(noise: float, spread: float, largest: float) -> float:
@@ -43,12 +43,9 @@ def check_t7() -> Check:
     alone = mean_square_gradient(vector(0), 0.0, noise)
     rng = stream(0, "theory T7")
     drawn = x - centres.numpy()[rng.integers(0, 2, 100_000)] + 0.5 * rng.standard_normal(100_000)
-    return Check(
+    return checked(
         "T7",
-        "KUIPER",
-        "Appendix I, Lemma 1 (Eq. 11)",
-        "The mean square of a random client's stochastic gradient is at most 3 (σ_l² + σ_g² + G).",
-        (
+        [
             Case(AS_PRINTED, "optima -1 and 1, at w = 1, σ_l = 0.5", exact, "<=", lemma_1(noise, 1.0, largest)),
             Case(AS_PRINTED, "one client, every gradient at its bound", one, "<=", lemma_1(0.0, 0.0, 1.0)),
             Case(AS_PRINTED, "noise alone", alone, "<=", lemma_1(noise, 0.0, 0.0)),
@@ -56,11 +53,7 @@ def check_t7() -> Check:
             Case(REPAIRED, "σ_l² + G, one client, every gradient at its bound", one + noise, "<=", noise + 1.0),
             Case(REPAIRED, "σ_l² + G, optima -1 and 1, at w = 1", exact, "<=", noise + largest),
             Case(ASIDE, "100,000 gradients drawn", float((drawn**2).mean()), "=", exact, 0.05),
-        ),
-        repair="σ_l² + G is enough, a third of the bound where σ_g is 0: noise is orthogonal to the gradient in the "
-        "mean, and G bounds ‖∇F_k‖² alone. σ_g² counts only if G is a bound on ‖∇f‖², as the proof has it. The "
-        "lemma is about one client's gradient at one model: bursts, staleness, reward and mixing are not in it, and G "
-        "is assumed, though no quadratic has one beyond a bounded region",
+        ],
     )
 
 
@@ -141,13 +134,9 @@ def check_t8() -> Check:
     by_length = {length: exact_mean(length**-0.5, length, 0.0, 1.0) for length in (1e3, 1e4, 1e5)}
     printed = {length: corollary_1(0.0, 1.0, length**-0.5, length, **setting) for length in by_length}
     drawn = sampled_mean(1.0, 0.1, 1000, 0.0)
-    return Check(
+    return checked(
         "T8",
-        "KUIPER",
-        "Corollary 1 and rate (Eqs. 5, 6, 8, 9)",
-        "With η_g η_l Q ≤ 1/L the mean squared gradient is bounded by the start's excess over T, by local noise, and "
-        "by terms in η_l²; clients' differences cost nothing of first order in the step.",
-        (
+        [
             Case(AS_PRINTED, "η_g = 100, η_l = 0.01, T = 1000, from 1", wide, "<=", bounds[0]),
             Case(AS_PRINTED, "η_g = 1, η_l = 0.01, T = 10^6, from 0", narrow, "<=", bounds[1]),
             *(
@@ -159,11 +148,7 @@ def check_t8() -> Check:
             Case(REPAIRED, "with + L η_g η_l Q G: η_g = 1, from 0", narrow, "<=", bounds[1] + lost[1]),
             Case(REPAIRED, "with + L η_g η_l Q G: one client, one version from 1", first, "<=", begin),
             Case(ASIDE, "FedBuff, 400 chains, η_l = 0.1, T = 1000", drawn, "=", exact_mean(0.1, 1000, 0.0, 1.0), 2e-3),
-        ),
-        counterexample="two clients with optima 1 and -1 and no noise: their draws alone keep the model moving. The "
-        "proof (Eq. 26) takes the square of a mean for at least the mean of squares, Jensen the wrong way round",
-        repair="drop T_4, bound T_5 by G: add L η_g η_l Q G to the bound, and 1/K in place of 1/K² in Eq. 13. With "
-        "fresh updates and Q = 1 the printed last term is then not needed",
+        ],
     )
 
 
@@ -184,19 +169,13 @@ def check_t9() -> Check:
     excess = {"excess": 0.25, "local_lr": 0.01, "length": 1000, "spread": 0.0, "largest": 0.25}
     bound = corollary_1(global_lr=400.0, smooth=0.25, **excess)
     repaired = corollary_1(global_lr=200.0, smooth=0.5, **excess)
-    return Check(
+    return checked(
         "T9",
-        "KUIPER",
-        "Assumption 4",
-        "Gradients' squared differences are at most L times the squared distance; with η_g η_l Q ≤ 1/L the bound of "
-        "Eq. 9 holds.",
-        (
+        [
             Case(AS_PRINTED, "one client, F = w²/4, η_g η_l = 4 = 1/L", stuck, "<=", bound),
             Case(REPAIRED, "η_g η_l = 2 = 1/L with the true L = 1/2", slower, "<=", repaired),
             Case(ASIDE, "where the model is after 1,000 versions with η_g η_l = 4", end, "=", 1.0, 1e-9),
-        ),
-        counterexample="F = w²/4: L = 1/4 passes the assumption, η_g η_l = 4 the condition, and w only changes sign",
-        repair="‖∇F(w) - ∇F(w')‖ ≤ L ‖w - w'‖, without squares",
+        ],
     )
 
 
@@ -239,23 +218,16 @@ def check_t10() -> Check:
         for accuracy in (0.0, 0.3)
     }
     literal = shrink_factor()
-    return Check(
+    return checked(
         "T10",
-        "KUIPER",
-        "Theorem 1 against Algorithm 1",
-        "The iterates that the theorem bounds are those of Algorithm 1, and the accuracy factor e does not affect the "
-        "analysis.",
-        (
+        [
             Case(AS_PRINTED, "one version, a burst with a stale member", kuiper["stale", 0.0], "=", buffered, 1e-12),
             Case(AS_PRINTED, "clients that return the model leave it (Eq. 2)", literal, "=", 1.0, 1e-12),
             Case(AS_PRINTED, "limit, optima -1 and 1, accuracies 0.6 and 0.2", fixed_point((0.6, 0.2)), "=", 0, 1e-6),
             Case(REPAIRED, "one version, all fresh, e = 1, renormalised", kuiper["fresh", 0.0], "=", buffered, 1e-12),
             Case(REPAIRED, "limit with equal accuracies", fixed_point((0.5, 0.5)), "=", 0, 1e-6),
             Case(ASIDE, "limit of the reweighted objective", fixed_point((0.6, 0.2)), "=", 1 / 3, 1e-6),
-        ),
-        counterexample="a stale member adds β_t (w_old - w); Eq. 2's coefficients add up to less than 1, so the model "
-        "shrinks; unequal accuracies move the limit to another objective's optimum; η_g = O(K) cannot be, as β_t ≤ 1",
-        repair="kuiper_norm='renorm', and a theorem for mixing models; the printed one is about FedBuff",
+        ],
     )
 
 
@@ -277,21 +249,15 @@ def check_t14() -> Check:
     """Check T14, that KUIPER's guarantee (Eqs. 6, 10) gets better with more clients K in a burst."""
     more_versions = exact_mean(1000**-0.5, 1000, 1.0, 1 / 8) / exact_mean(8000**-0.5, 8000, 1.0, 1.0)
     drawn = [sampled_mean(**rates(size, 250), length=250, x0=0.0, size=size) for size in (8, 1)]
-    return Check(
+    return checked(
         "T14",
-        "KUIPER",
-        "§3.2, on K (Eqs. 6, 10)",
-        "With η_g growing as K and η_l falling as 1/K, the guarantee gets better with more clients in a burst.",
-        (
+        [
             Case(AS_PRINTED, "Eq. 9, T = 1000: K = 8 over K = 1", of_bursts(8, 1e3) / of_bursts(1, 1e3), "<=", 1.0),
             Case(AS_PRINTED, "FedBuff, T = 250, from 0: K = 8 over K = 1", drawn[0] / drawn[1], "<=", 1.0),
             Case(ASIDE, "FedBuff: the same, exactly", drawn[0] / drawn[1], "=", 1 / 8, 0.01),
             Case(ASIDE, "Eq. 9, T = 10^9: K = 8 over K = 1", of_bursts(8, 1e9) / of_bursts(1, 1e9), "<=", 1.0),
             Case(ASIDE, "FedBuff, 8,000 updates, from 1: K = 8 over K = 1", more_versions, "<=", 1.0),
-        ),
-        counterexample="none for a given number of versions; for a given number of updates K = 1 may be better",
-        repair="the terms with K fall as 1/T and those in T^-1/2 have none, so in a long run the bound gains nothing, "
-        "though the drawn clients' variance does fall as 1/K. η_g = O(K) cannot be, as β_t ≤ 1 (T10)",
+        ],
     )
 
 
@@ -334,12 +300,9 @@ def check_t15() -> Check:
     both = (noise + spread) / (noise_0 + spread_0)
     repaired = of_bias(1, repaired=True) / of_bias(0, repaired=True)
     exact = exact_mean(0.01, 1e6, 0, 1)
-    return Check(
+    return checked(
         "T15",
-        "KUIPER",
-        "§3.2, on bias (Eqs. 6, 10)",
-        "Gradients vary more as non-IID bias increases, and this weakens the guarantee.",
-        (
+        [
             Case(AS_PRINTED, "σ_g² of digits: bias 1 over bias 0", spread / spread_0, ">=", 1.0),
             Case(AS_PRINTED, "σ_l² of digits: bias 1 over bias 0", noise / noise_0, ">=", 1.0),
             Case(AS_PRINTED, "Eq. 9, two clients, long runs: bias 1 over bias 0", of_bias(1) / of_bias(0), ">=", 1.0),
@@ -347,8 +310,5 @@ def check_t15() -> Check:
             Case(ASIDE, "σ_l² + σ_g² of digits: bias 1 over bias 0", both, "=", 1, 1e-4),
             Case(ASIDE, "the mean squared gradient itself, bias 1, within Eq. 9", exact, "<=", of_bias(1)),
             Case(ASIDE, "the same, bias 0, where it is the same number", exact, "<=", of_bias(0)),
-        ),
-        counterexample="two clients with samples 1 and -1: what σ_g² gains σ_l² loses, and only σ_l² is in the leading "
-        "term, so Eq. 9 falls from 0.0056 to 0.0015 while the mean squared gradient stays at 0.0050",
-        repair="add L η_g η_l Q G (T8), which grows with bias; with Q = 1 and one sample a step bias changes nothing",
+        ],
     )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.files import yaml_in
 
 HOLDS = "holds"
 CONDITION = "holds under an unprinted condition"
@@ -145,6 +148,16 @@ class Check:
         if len(found) != 1:
             raise ConfigError(f"what: {len(found)} cases of {self.id} begin with {what!r}, must be one")
         return found[0]
+
+
+@cache
+def _statements() -> dict[str, dict[str, str]]:
+    return yaml_in(Path(__file__).with_name("statements.yaml").read_text("utf-8"))
+
+
+def checked(number: str, cases: Iterable[Case]) -> Check:
+    """Return a check, with the texts of its number (``T1`` to ``T15``) in ``statements.yaml``."""
+    return Check(number, cases=tuple(cases), **_statements()[number])
 
 
 def as_table(checks: Iterable[Check]) -> pd.DataFrame:

@@ -67,11 +67,6 @@ def tried(search: str, folder: Path | None = None) -> list[Row]:
     return rows_of(of_studies(folder), search)
 
 
-def has_outcomes(search: str) -> bool:
-    """Return whether a study's search was made."""
-    return bool(tried(search))
-
-
 def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the combination with the highest mean accuracy over seeds; of equal ones, the first.
 

@@ -24,7 +24,7 @@ from asyncfl_course import lessons
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.style import use_style
 from asyncfl_reproduction import home
-from asyncfl_reproduction.claims import VERDICTS, fedadt, fedrevive, kuiper
+from asyncfl_reproduction.claims import VERDICTS, sooner
 from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.grid.cells import SERVER_RATE
 from asyncfl_reproduction.grid.columns import FIXED, PLAIN, TUNED, untuned
@@ -182,11 +182,6 @@ def refreshed_fair(text: str) -> str:
 ON_REAL_DATA = " on real data"
 """Ends the column of a note whose cells of the same names are those of the tier ``real``."""
 LESSON_16 = ROOT / "asyncfl_course/results/16_kuiper.csv"
-SOONER = {
-    "kuiper": lambda m, *cells: kuiper.sooner_in_order(m, cells),
-    "fedadt": lambda m, *cells: m.sooner(*cells, fedadt.targets(m, cells[0].rpartition("/")[0])),
-    "fedrevive": lambda m, *cells: fedrevive.sooner(m, *cells, cells[1]),  # the other one is FedBuff
-}
 NUMBER = r"(?:[+−]|× )\d+\.\d+ \[[^\]]*\]"
 """A difference or a ratio of times with its interval."""
 
@@ -212,7 +207,7 @@ def noted(column: str, left: str, right: str) -> str:
         return in_points(contrast(gap.to_numpy(), ""))
     if column == "time to target":
         measured = lessons.evidence(left.split("/")[0], tier).column(TUNED)
-        (found,) = SOONER[left.split("/")[0]](measured, left, right).contrasts
+        (found,) = sooner(measured, left, right).contrasts
         return interval_text(found).rpartition(", ")[0]
     if column == "runs of lesson 16":
         ends = pd.read_csv(LESSON_16, index_col=["run", "seed"])["last5_accuracy"]
