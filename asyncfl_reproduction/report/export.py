@@ -32,7 +32,7 @@ def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.Data
         "compute": summary.compute(recorded),
         "ours": summary.ours(recorded),
         "stand-ins": summary.stand_ins(recorded),
-        "cells": recorded.table(),
+        "cells": recorded.table,
         **{f"{paper}-claims": recorded.claims(paper) for paper in CLAIMS},
     }
     for name, table in plain.items():
@@ -45,7 +45,7 @@ def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.Data
 
 def own_tables(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Yield the tables of a user's own grid, as :func:`every_table` does."""
-    for name, table in {"cells": recorded.table(), "compute": summary.compute(recorded)}.items():
+    for name, table in {"cells": recorded.table, "compute": summary.compute(recorded)}.items():
         yield name, table, table
 
 

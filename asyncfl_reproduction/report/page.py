@@ -7,8 +7,10 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from IPython.display import HTML, Image, Markdown, display
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 from PIL import Image as Pixels
@@ -55,13 +57,11 @@ FIGURES: dict[tuple[str, str], PaperFigure] = {
 
 def picture(figure: Figure, alt: str) -> Image:
     """Return a figure as a PNG with alternative text; a palette of 256 colours cuts the file to a third."""
-    drawn, small = io.BytesIO(), io.BytesIO()
-    if (engine := figure.get_layout_engine()) is not None:  # savefig would draw everything twice for it
-        engine.execute(figure)
-        figure.set_layout_engine("none")
-    figure.savefig(drawn, format="png", dpi=figure.dpi)
+    drawn, small = FigureCanvasAgg(figure), io.BytesIO()
+    drawn.draw()  # savefig would draw everything twice
     palette = Pixels.Quantize.MAXCOVERAGE  # the default method averages thin lines into other methods' colours
-    Pixels.open(drawn).convert("RGB").quantize(256, palette, dither=0).save(small, format="png", optimize=True)
+    pixels = Pixels.fromarray(np.asarray(drawn.buffer_rgba())).convert("RGB")
+    pixels.quantize(256, palette, dither=0).save(small, format="png", optimize=True)
     return Image(small.getvalue(), alt=alt)
 
 
@@ -245,7 +245,7 @@ class Page:
 
     def own_cells(self) -> None:
         """Show the cells of a user's own grid, and the cells whose recorded runs are outdated."""
-        display(listed(self.recorded.table()), HTML(summary.outdated(self.recorded)))
+        display(listed(self.recorded.table), HTML(summary.outdated(self.recorded)))
 
     def own_curves(self) -> None:
         """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part.

@@ -99,8 +99,9 @@ class Recorded:
         other.measured, other.tables = self.measured.column(column), {}
         return other
 
+    @cached_property
     def table(self) -> pd.DataFrame:
-        """Return one row per cell, with accuracy over seeds, virtual time, updates, staleness and seconds."""
+        """One row per cell, with accuracy over seeds, virtual time, updates, staleness and seconds."""
         rows = []
         for name, cell in self.cells.items():
             results = self.results.get(name)

@@ -134,7 +134,7 @@ def stand_ins(recorded: Recorded) -> pd.DataFrame:
 
 def methods(recorded: Recorded) -> pd.DataFrame:
     """Return the cells that run all methods in one setting; a cell in another setting is marked with that setting."""
-    table = recorded.table()
+    table = recorded.table
     table = table[table["cell"].str.startswith("methods/")]
     parts = [path.split("/")[-2:] for path in table["cell"]]
     names = [marked(method) + f", {words(where)}" * (where != SETTING) for where, method in parts]
@@ -157,7 +157,7 @@ def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
 
     Cells are shown by name, with their paths as tooltips. The cells that were not run are listed at the end.
     """
-    table = recorded.table()
+    table = recorded.table
     run = table["cell"].isin(list(recorded.results))
     parts = [
         folded(f"{escape(title)}: {how_many(len(rows), 'cell')}", _cells(rows, names))
