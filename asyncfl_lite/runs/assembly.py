@@ -30,7 +30,7 @@ from asyncfl_lite.models.images import begin_anew, only_tracks
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.weights import WeightsInitial
-from asyncfl_lite.runs.config import Config, as_config
+from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.jobs import Outcome, Schedule, who_did_what
@@ -320,12 +320,12 @@ def make_simulation(
         kind, ends_and_faults["faults"] = faulty(kind), config.faults
     return kind(
         algorithm,
-        config.make_scheduling(),
+        registries()["scheduling"].get(config.scheduling)(config.concurrency, config.buffer_size),
         prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
         server_time=config.server_time,
-        selection=config.make_selection(),
+        selection=registries()["selection"].get(config.selection)(**config.selection_settings.model_dump()),
         num_samples=dict(enumerate(sizes.tolist())),
         together=together,
         **ends_and_faults,
