@@ -60,19 +60,14 @@ def usual_torch() -> Iterator[None]:
             usual.callback(torch.set_flush_denormal, True)
         usual.callback(torch.set_default_dtype, torch.get_default_dtype())
         torch.set_default_dtype(torch.float32)
-        _enter()
         usual.callback(_leave)
+        with _lock:  # all threads share the SETTINGS: the first that enters notes the caller's values
+            _inside[0] += 1
+            for owner, name, values in SETTINGS if _inside[0] == 1 else ():
+                if (value := getattr(owner, name)) not in values:
+                    _callers.append((owner, name, value))
+                    setattr(owner, name, values[0])
         yield
-
-
-def _enter() -> None:
-    """Begin with the usual :data:`SETTINGS`, which all threads share: the first thread that enters notes the others."""
-    with _lock:
-        _inside[0] += 1
-        for owner, name, usual in SETTINGS if _inside[0] == 1 else ():
-            if (value := getattr(owner, name)) not in usual:
-                _callers.append((owner, name, value))
-                setattr(owner, name, usual[0])
 
 
 def _leave() -> None:

@@ -34,27 +34,24 @@ class LocalTraining:
     """Settings of local training: optimiser, learning rate, batches, and the method's extra objective and reports.
 
     Attributes:
-        epochs, steps: passes over the client's samples, or minibatch steps; exactly one is given.
-        lr_decay: factor on the learning rate after every server version.
-        momentum, nesterov: momentum of SGD, and whether it is Nesterov's.
-        schedule, period: what becomes of the learning rate over a client's own jobs, and in how many of them.
+        client_optimizer, …, client_lr_period: as in a configuration; either epochs or steps are given.
         proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in the client's loss.
         correction_once: apply a job's correction once, after the last step, instead of at every step.
         midway: fraction of its steps after which a job merges the newer model that it was sent.
         reports: optional reports that outcomes contain, from :data:`.ON_REQUEST`.
     """
 
-    optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
-    lr: float = 0.01
+    client_optimizer: Literal["sgd", "adam", "adamw"] = "sgd"
+    client_lr: float = 0.01
     batch_size: int = 50
-    epochs: int | None = None
-    steps: int | None = None
+    local_epochs: int | None = None
+    local_steps: int | None = None
     weight_decay: float = 0.0
-    lr_decay: float = 1.0
-    momentum: float = 0.0
-    nesterov: bool = False
-    schedule: Literal["constant", "cosine", "step"] = "constant"
-    period: int = 1
+    client_lr_decay: float = 1.0
+    client_momentum: float = 0.0
+    client_nesterov: bool = False
+    client_lr_schedule: Literal["constant", "cosine", "step"] = "constant"
+    client_lr_period: int = 1
     proximal: float = 0.0
     correction_once: bool = False
     midway: float = 0.5
@@ -63,7 +60,7 @@ class LocalTraining:
     @property
     def means_gradients(self) -> bool:
         """Whether clients must report a job's mean gradient; with plain SGD, the delta already determines it."""
-        plain = self.optimiser == "sgd" and not self.momentum and self.schedule == "constant"
+        plain = self.client_optimizer == "sgd" and not self.client_momentum and self.client_lr_schedule == "constant"
         return "mean_gradient" in self.reports and not plain
 
     def lr_at(self, version: int, number: int = 0) -> float:
@@ -71,37 +68,37 @@ class LocalTraining:
 
         The schedules are those of torch's ``CosineAnnealingLR``, which here stays at 0 in the end, and ``StepLR``.
         """
-        lr = self.lr * self.lr_decay**version
-        if self.schedule == "cosine":
-            return lr * (1 + math.cos(math.pi * min(number / self.period, 1))) / 2
-        return lr * 0.1 ** (number // self.period) if self.schedule == "step" else lr
+        lr, period = self.client_lr * self.client_lr_decay**version, self.client_lr_period
+        if self.client_lr_schedule == "cosine":
+            return lr * (1 + math.cos(math.pi * min(number / period, 1))) / 2
+        return lr * 0.1 ** (number // period) if self.client_lr_schedule == "step" else lr
 
     def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Return a job's minibatches as ``(steps, batch_size)`` int64 indices of the client's samples, padded with -1.
 
-        Every epoch is a fresh shuffle cut into batches; the last one may be shorter. If ``steps`` is given, there are
-        as many epochs as these steps need, and the last one is cut short.
+        Every epoch is a fresh shuffle cut into batches; the last one may be shorter. If ``local_steps`` is given, there
+        are as many epochs as these steps need, and the last one is cut short.
         """
         a_pass = -(-num_samples // self.batch_size)
-        epochs = (self.epochs or 0) if self.steps is None else -(-self.steps // a_pass)
+        epochs = (self.local_epochs or 0) if self.local_steps is None else -(-self.local_steps // a_pass)
         indices = np.full((epochs, a_pass * self.batch_size), -1)
         for epoch in indices:
             epoch[:num_samples] = rng.permutation(num_samples)
-        return indices.reshape(-1, self.batch_size)[: self.steps]
+        return indices.reshape(-1, self.batch_size)[: self.local_steps]
 
 
 def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
-    """Make the step function of ``training.optimiser`` for ``(G, d)`` or ``(d,)`` parameters, with fresh state.
+    """Make the step function of ``training.client_optimizer`` for ``(G, d)`` or ``(d,)`` parameters, with fresh state.
 
     The learning rate may also be ``(G, 1)``, one per row; by default, it is the one in ``training``.
     """
-    lr = training.lr if lr is None else lr
-    if training.optimiser == "sgd" and not training.momentum:
+    lr = training.client_lr if lr is None else lr
+    if training.client_optimizer == "sgd" and not training.client_momentum:
         return SGD(lr, training.weight_decay)
     like = like[None] if like.dim() == 1 else like
-    if training.optimiser == "sgd":
-        return Momentum(like, lr, training.weight_decay, training.momentum, training.nesterov)
-    return Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
+    if training.client_optimizer == "sgd":
+        return Momentum(like, lr, training.weight_decay, training.client_momentum, training.client_nesterov)
+    return Adam(like, lr, training.weight_decay, decoupled=training.client_optimizer == "adamw")
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Trainer:
             return None
         chain, data, training = chain_of(self.model), self.data, self.training
         mixes = chain is not None and not chain.images and keeps_bits(chain, training.batch_size)
-        alike = replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
+        alike = replace(training, client_lr=0.0, client_lr_decay=1.0, reports=frozenset())
         run = None if mixes else id(self)
         return run, self.model.architecture, id(data.inputs), id(data.targets), data.augment, alike
 

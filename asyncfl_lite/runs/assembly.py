@@ -22,15 +22,14 @@ from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import cache_root, fingerprint, sealed, unsealed, write_atomically
 from asyncfl_lite.base.registry import is_ours, on_copies, written_as
 from asyncfl_lite.base.streams import no_global_draws, stream, untouched_generators
-from asyncfl_lite.clients.cohorts import ClientData
-from asyncfl_lite.clients.trainer import Trainer
+from asyncfl_lite.clients.cohorts import LocalTraining
 from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.models.compute import Request
 from asyncfl_lite.models.images import begin_anew, only_tracks
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.weights import WeightsInitial
-from asyncfl_lite.runs.config import Config, as_config
+from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.store import checksum, data_of, meaning
 from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.jobs import Outcome, Schedule, who_did_what
@@ -262,6 +261,10 @@ def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[],
     return module
 
 
+OF_OUTPUTS = ("predictions", "prediction_counts", "answers", "class_logits")
+"""Functions of a task that a server's context has, too."""
+
+
 def start_method(
     algorithm: Algorithm,
     config: Config,
@@ -269,6 +272,7 @@ def start_method(
     model: VectorModel,
     labelled: Labelled,
     rng: np.random.Generator,
+    training: LocalTraining,
     compute: Callable[[Request], Any],
 ) -> None:
     """Give a method the first weights, and the context from which its server asks for data and computations."""
@@ -282,26 +286,14 @@ def start_method(
         rng=rng,
         unlabelled=lambda name, count: task.unlabelled_set(name, count, stream(config.seed, "unlabelled")),
         labelled=labelled,
-        client_lr=config.make_training(algorithm).lr_at,
+        client_lr=training.lr_at,
         inputs=task.input_spec,
-        predictions=on_copies(task.predictions),
-        prediction_counts=on_copies(task.prediction_counts),
-        answers=on_copies(task.answers),
-        class_logits=on_copies(task.class_logits),
         compute=compute,
+        **{name: on_copies(getattr(task, name)) for name in OF_OUTPUTS},
     )
     with written_as(settings=config.settings):
         mask = model.variance_mask.to(x0.device)
         algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
-
-
-def trainer_for(
-    config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel, algorithm: Algorithm, fitted: Fitted
-) -> Trainer:
-    """Return the trainer of a run's clients."""
-    score = on_copies(task.losses), on_copies(task.hits)
-    data = ClientData(task.inputs, task.labels, parts, *score, task.num_classes, task.augment)
-    return Trainer(model, data, config.make_training(algorithm), config.seed, cohort=fitted.cohort, draws=fitted.draws)
 
 
 def make_simulation(
@@ -320,12 +312,12 @@ def make_simulation(
         kind, ends_and_faults["faults"] = faulty(kind), config.faults
     return kind(
         algorithm,
-        config.make_scheduling(),
+        registries()["scheduling"].get(config.scheduling)(config.concurrency, config.buffer_size),
         prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
         server_time=config.server_time,
-        selection=config.make_selection(),
+        selection=registries()["selection"].get(config.selection)(**config.selection_settings.model_dump()),
         num_samples=dict(enumerate(sizes.tolist())),
         together=together,
         **ends_and_faults,

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +26,6 @@ if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the na
     from asyncfl_lite.algorithms import Algorithm
     from asyncfl_lite.clients.cohorts import LocalTraining
     from asyncfl_lite.models.given import OwnModel
-    from asyncfl_lite.simulator.scheduling import Scheduling, Selection
 
     Group = Any
     PresetName = str | None
@@ -375,30 +375,13 @@ class Config(Settings):
             **self.settings.model_dump(),
         )
 
-    def make_scheduling(self) -> Scheduling:
-        """Make the scheduling policy."""
-        return registries()["scheduling"].get(self.scheduling)(self.concurrency, self.buffer_size)
-
-    def make_selection(self) -> Selection:
-        """Make the selection policy."""
-        return registries()["selection"].get(self.selection)(**self.selection_settings.model_dump())
-
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
         """Make the settings of local training; ``algorithm`` may add to the objective and to the reports."""
         from asyncfl_lite.clients.cohorts import LocalTraining
 
+        names = [field.name for field in fields(LocalTraining) if field.name in Config.model_fields]
         return LocalTraining(
-            optimiser=self.client_optimizer,
-            lr=self.client_lr,
-            batch_size=self.batch_size,
-            epochs=self.local_epochs,
-            steps=self.local_steps,
-            weight_decay=self.weight_decay,
-            lr_decay=self.client_lr_decay,
-            momentum=self.client_momentum,
-            nesterov=self.client_nesterov,
-            schedule=self.client_lr_schedule,
-            period=self.client_lr_period,
+            **{name: getattr(self, name) for name in names},
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,
             midway=algorithm.midway or 0.0,

@@ -41,21 +41,16 @@ evaluations, at most one every ``SECONDS_BETWEEN_LINES`` seconds."""
 SECONDS_BETWEEN_LINES = 5.0
 
 
-def check_shown(progress: Any) -> None:
-    """Raise a ConfigError for a value that is none of the kinds of display in :data:`Shown`."""
-    if not (isinstance(progress, bool) or progress == "lines"):
-        raise ConfigError(f"progress: must be True (a bar), 'lines' or False, got {shown(progress)}")
-
-
 class Progress:
     """A display of what one or several runs have done: versions and test accuracy; as a context, it closes its bar."""
 
-    def __init__(self, shown: Shown, runs: Sequence[Run]) -> None:
-        check_shown(shown)
-        self.runs, self.lines, self.logged = runs, shown == "lines", LOG.isEnabledFor(logging.INFO)
+    def __init__(self, progress: Shown, runs: Sequence[Run]) -> None:
+        if not (isinstance(progress, bool) or progress == "lines"):
+            raise ConfigError(f"progress: must be True (a bar), 'lines' or False, got {shown(progress)}")
+        self.runs, self.lines, self.logged = runs, progress == "lines", LOG.isEnabledFor(logging.INFO)
         rounds = [run.config.rounds for run in runs]
         self.total = None if None in rounds else sum(rounds)
-        self.bar = tqdm(total=self.total, unit="version", disable=shown is not True)
+        self.bar = tqdm(total=self.total, unit="version", disable=progress is not True)
         self.began, self.said_at = time.monotonic(), -float("inf")
         self.first: tuple[float, float] | None = None
         for run in runs:

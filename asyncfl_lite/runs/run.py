@@ -21,8 +21,10 @@ from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import actual, check_device, torch_threads, usual_torch
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
-from asyncfl_lite.base.registry import is_ours
+from asyncfl_lite.base.registry import is_ours, on_copies
 from asyncfl_lite.base.streams import stream, told_of_draws
+from asyncfl_lite.clients.cohorts import ClientData
+from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.compute import Request, fulfilled_now
 from asyncfl_lite.models.weights import as_state
 from asyncfl_lite.runs import store
@@ -35,7 +37,6 @@ from asyncfl_lite.runs.assembly import (
     method_for,
     servers_own,
     start_method,
-    trainer_for,
 )
 from asyncfl_lite.runs.callbacks import LOG, OnEvaluate, OnVersion, StopRun, call, check_callback
 from asyncfl_lite.runs.config import Config, as_config, registries
@@ -168,7 +169,7 @@ class Run:
     Attributes:
         config: the configuration, with the names of the actual device and of the user's own data.
         parts: client -> ``(n_i,)`` indices of its samples in the task's training set.
-        simulation: the clock; ``simulation.steps()`` walks through the run job by job.
+        simulation: the clock.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
         compute: function that does the computations that the server asks for; replaced if several runs go in lockstep.
         curve_rows: the rows of the run's curve so far, which can be read but not changed.
@@ -250,8 +251,13 @@ class Run:
         self.compute: Callable[[Request], Any] = fulfilled_now
         self.server_rng = stream(config.seed, "server")
         self.algorithm = method = method_for(config, self.model)
-        start_method(method, config, task, self.model, labelled, self.server_rng, lambda asked: self.compute(asked))
-        self.trainer = trainer_for(config, task, self.parts, self.model, method, fitted)
+        training = config.make_training(method)
+        start_method(
+            method, config, task, self.model, labelled, self.server_rng, training, lambda asked: self.compute(asked)
+        )
+        score = on_copies(task.losses), on_copies(task.hits)
+        data = ClientData(task.inputs, task.labels, self.parts, *score, task.num_classes, task.augment)
+        self.trainer = Trainer(self.model, data, training, config.seed, cohort=fitted.cohort, draws=fitted.draws)
         self.simulation = make_simulation(config, self.parts, method, together=fitted.cohort)
         if self.checkpoint is not None:
             self.simulation.observers.append(self._save_in_time)

@@ -1,9 +1,9 @@
 """The clock of a run: a heap of arrivals, ordered by ``(finish_time, sequence_no)``.
 
-Time is virtual. :meth:`Simulation.steps` is the whole of asynchronous federated learning: pop the
+Time is virtual. :meth:`Simulation.run` is the whole of asynchronous federated learning: pop the
 earliest arrival, let the server receive it, dispatch. Delays do not depend on weights, so a job may be
-trained at any time before it arrives: the generator yields all jobs that can be trained by now (or only
-the one that is due, if ``together`` is off), and receives their outcomes. It knows nothing about models or data.
+trained at any time before it arrives: all jobs that can be trained by now are trained at once (or only the
+one that is due, if ``together`` is off). The clock knows nothing about models or data.
 
 Code that runs once per event uses no tensors: the heap holds plain tuples, and clients are numbers in arrays.
 :mod:`asyncfl_lite.simulator.faulty_simulation` adds clients that drop out, come and go, or send broken updates.
@@ -14,8 +14,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Protocol
@@ -172,18 +171,17 @@ class Simulation:
 
     # The course of a run ------------------------------------------------------------------------------------
 
-    def steps(self) -> Generator[list[Job], Sequence[Outcome], None]:
-        """Run to the end as a generator, which yields jobs to train and receives their outcomes.
+    def run(self, train: Train) -> None:
+        """Run to the end; ``train`` turns jobs into outcomes.
 
-        All state is in the simulation, so a new generator continues where another one stopped, and
-        :meth:`state` can be saved while this one waits for outcomes.
+        All state is in the simulation, so :meth:`state` can be saved inside ``train``, and if ``train`` raises an
+        exception, a new call continues where this one stopped.
         """
         self._start()
         while (job := self._next_arrival()) is not None:
             if job.outcome is None:
                 jobs = self._next_jobs()
-                outcomes = yield jobs
-                for trained, outcome in zip(jobs, outcomes, strict=True):
+                for trained, outcome in zip(jobs, train(jobs), strict=True):
                     trained.outcome = outcome
                 self.untrained = [job for job in self.untrained if job.outcome is None]
             heappop(self.heap)
@@ -198,14 +196,6 @@ class Simulation:
             own = self.delays if is_ours(self.selection) else self.selection
             with no_global_draws(own, who, "the generators that they are given", SimulationError):
                 self.scheduling.start(self)
-
-    def run(self, train: Train) -> None:
-        """Run to the end; ``train`` turns jobs into outcomes."""
-        steps = self.steps()
-        with suppress(StopIteration):
-            jobs = next(steps)
-            while True:
-                jobs = steps.send(train(jobs))
 
     def _next_arrival(self) -> Job | None:
         """Process all events before the next arrival; return its job (still on the heap), or None at the end."""
@@ -270,12 +260,13 @@ class Simulation:
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Pass a trained job to the server, and to the selection if it learns; return the server's receipt."""
-        update, selection = job.update(staleness), self.selection
-        learns = type(selection).observe is not Selection.observe
-        observed = replace(update, delta=update.delta.clone()) if learns else update
+        update = job.update(staleness)
+        if type(self.selection).observe is Selection.observe:
+            return self.algorithm.receive(update)
+        observed = replace(update, delta=update.delta.clone())
         receipt = self.algorithm.receive(update)
-        if learns and not receipt.refused:
-            selection.observe(observed)
+        if not receipt.refused:
+            self.selection.observe(observed)
         return receipt
 
     def flush(self) -> None:

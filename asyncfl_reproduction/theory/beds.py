@@ -41,7 +41,7 @@ def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | 
     The start has any shape, one model or many; ``gradient`` maps a point and a step to a gradient of the same shape. A
     tensor ``lr`` has one rate for every entry of the start.
     """
-    step = make_optimiser(LocalTraining(steps=steps), start, lr)
+    step = make_optimiser(LocalTraining(local_steps=steps), start, lr)
     x = start.clone()
     for number in range(steps):
         step(x, gradient(x, number))

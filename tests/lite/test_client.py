@@ -37,7 +37,8 @@ OPTIMISERS = {
 )
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
 def test_a_row_is_stepped_as_torch_steps_it(name, weight_decay, more):
-    training = LocalTraining(optimiser=name, lr=0.05, epochs=1, weight_decay=weight_decay, **more)
+    training = LocalTraining(client_optimizer=name, client_lr=0.05, local_epochs=1, weight_decay=weight_decay,
+                             **{f"client_{option}": value for option, value in more.items()})  # fmt: skip
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 7, dtype=torch.float64, generator=generator)
     alone = [nn.Parameter(row.clone()) for row in x]
@@ -56,7 +57,7 @@ def test_a_row_is_stepped_as_torch_steps_it(name, weight_decay, more):
 @settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 17), st.integers(1, 4), st.integers(0, 3))
 def test_batches_cover_every_sample_once_an_epoch(samples, size, epochs, seed):
-    training = LocalTraining(epochs=epochs, batch_size=size)
+    training = LocalTraining(local_epochs=epochs, batch_size=size)
     places = training.batches(samples, np.random.default_rng(seed))
     a_pass = -(-samples // size)
     assert places.shape == (epochs * a_pass, size)
@@ -105,12 +106,14 @@ SIZES = [3, 40, 17, 8, 1, 25]
 
 
 @pytest.mark.parametrize(
-    "optimiser", [*({"optimiser": name} for name in OPTIMISERS), {"momentum": 0.9, "nesterov": True}], ids=str
+    "optimiser",
+    [*({"client_optimizer": name} for name in OPTIMISERS), {"client_momentum": 0.9, "client_nesterov": True}],
+    ids=str,
 )
-@pytest.mark.parametrize("length", [{"epochs": 2}, {"steps": 5}])
+@pytest.mark.parametrize("length", [{"local_epochs": 2}, {"local_steps": 5}])
 @pytest.mark.parametrize("spec", [MLP(), CNN(), CNN(norm="group")], ids=str)
 def test_cohort_equals_one_by_one(optimiser, length, spec):
-    training = LocalTraining(lr=0.02, batch_size=8, weight_decay=1e-3, proximal=0.1, **optimiser, **length)
+    training = LocalTraining(client_lr=0.02, batch_size=8, weight_decay=1e-3, proximal=0.1, **optimiser, **length)
     model, trained = trainers(training, spec, SIZES)
     x, _ = model.flatten()
     assert_alike(*trained, [job(client, x + 0.01 * client, number=client) for client in (4, 1, 5, 0, 2, 3)])
@@ -118,7 +121,7 @@ def test_cohort_equals_one_by_one(optimiser, length, spec):
 
 def test_no_two_jobs_share_a_stream():
     """Batches, augmentation and dropout differ by seed, client and job, and from each other; a job's own stay."""
-    model, (cohort, _) = trainers(LocalTraining(batch_size=8, epochs=1), MLP(), [30] * 2)
+    model, (cohort, _) = trainers(LocalTraining(batch_size=8, local_epochs=1), MLP(), [30] * 2)
     x, _ = model.flatten()
     data = dataclasses.replace(cohort.data, augment=lambda inputs, generator: inputs)
 
@@ -135,7 +138,7 @@ def test_no_two_jobs_share_a_stream():
 def test_against_a_plain_loop():
     """One by one is what a plain PyTorch loop does with the same batches."""
     asked = frozenset({"received_accuracy", "trained_accuracy"})
-    training = LocalTraining(lr=0.05, batch_size=8, epochs=2, weight_decay=1e-2, reports=asked)
+    training = LocalTraining(client_lr=0.05, batch_size=8, local_epochs=2, weight_decay=1e-2, reports=asked)
     model, (_, single) = trainers(training, CNN(norm="batch"), [21, 30])
     single.data = dataclasses.replace(single.data, hits=lambda outputs, labels: outputs.softmax(1)[:, 0] * labels)
     x, buffers = model.flatten()
@@ -166,7 +169,7 @@ def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once,
     """Corrections, a newer model half-way, rates that differ between jobs, extra reports; also in several cohorts."""
     monkeypatch.setattr("asyncfl_lite.clients.trainer.LARGEST_COHORT", 4 if once else 100)
     training = LocalTraining(
-        optimiser=optimiser, lr=0.02, batch_size=8, epochs=2, lr_decay=0.9, weight_decay=1e-3, correction_once=once,
+        client_optimizer=optimiser, client_lr=0.02, batch_size=8, local_epochs=2, client_lr_decay=0.9, weight_decay=1e-3, correction_once=once,
         midway=0.5, reports=frozenset(ON_REQUEST),
     )  # fmt: skip
     model, trained = trainers(training, MLP(), SIZES)
@@ -190,19 +193,21 @@ def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once,
 
 PUSH, MERGED = {"correction": vector(3)}, {"midway": Midway(vector(10), 0.25)}
 ENDS = [  # what clients train with, what their jobs bear, and where they end, by their rates
-    ({"steps": 3}, {}, lambda lr: 0.5 + 1.5 * (1 - lr) ** 3),
-    ({"steps": 1, "proximal": 0.1}, {}, lambda lr: 2 - 1.5 * lr),
-    ({"steps": 2, "proximal": 0.1}, {}, lambda lr: 2 - 1.5 * lr - lr * (1.5 * (1 - lr) - 0.1 * 1.5 * lr)),
-    ({"steps": 2}, PUSH, lambda lr: 2 - 4.5 * lr - lr * (4.5 - 4.5 * lr)),
-    ({"steps": 2, "correction_once": True}, PUSH, lambda lr: 0.5 + 1.5 * (1 - lr) ** 2 - 3 * lr),
-    ({"steps": 2}, MERGED, lambda lr: 0.5 + (1 - lr) * (0.75 * (0.5 + 1.5 * (1 - lr)) + 0.25 * 10 - 0.5)),
+    ({"local_steps": 3}, {}, lambda lr: 0.5 + 1.5 * (1 - lr) ** 3),
+    ({"local_steps": 1, "proximal": 0.1}, {}, lambda lr: 2 - 1.5 * lr),
+    ({"local_steps": 2, "proximal": 0.1}, {}, lambda lr: 2 - 1.5 * lr - lr * (1.5 * (1 - lr) - 0.1 * 1.5 * lr)),
+    ({"local_steps": 2}, PUSH, lambda lr: 2 - 4.5 * lr - lr * (4.5 - 4.5 * lr)),
+    ({"local_steps": 2, "correction_once": True}, PUSH, lambda lr: 0.5 + 1.5 * (1 - lr) ** 2 - 3 * lr),
+    ({"local_steps": 2}, MERGED, lambda lr: 0.5 + (1 - lr) * (0.75 * (0.5 + 1.5 * (1 - lr)) + 0.25 * 10 - 0.5)),
 ]
 
 
 def on_a_quadratic(cohort, born=None, *, x=2.0, **settings):
     """What two clients report whose loss is ½ (x - .5)²; the first starts from version 1, the other from 0."""
     model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
-    trainer = Trainer(model, quadratic([0.5, 0.5]), LocalTraining(lr=0.1, batch_size=1, **settings), 0, cohort=cohort)
+    trainer = Trainer(
+        model, quadratic([0.5, 0.5]), LocalTraining(client_lr=0.1, batch_size=1, **settings), 0, cohort=cohort
+    )
     start, jobs = vector(x), []
     for client in (0, 1):
         jobs.append(job(client, start))
@@ -217,7 +222,7 @@ def on_a_quadratic(cohort, born=None, *, x=2.0, **settings):
 @pytest.mark.parametrize("cohort", [True, False])
 @pytest.mark.parametrize(("settings", "born", "end"), ENDS)
 def test_clients_end_where_they_do_by_hand(cohort, settings, born, end):
-    ends = [2 + outcome.delta.item() for outcome in on_a_quadratic(cohort, born, lr_decay=0.5, **settings)]
+    ends = [2 + outcome.delta.item() for outcome in on_a_quadratic(cohort, born, client_lr_decay=0.5, **settings)]
     assert ends == pytest.approx([end(0.05), end(0.1)], rel=1e-12)
 
 
@@ -228,10 +233,10 @@ def test_reports_on_a_quadratic(cohort):
         ({}, {}, 1.45), ({}, PUSH, 4.45), ({"correction_once": True}, PUSH, 2.95),
         ({"weight_decay": 0.5}, {}, 1.45),  # it is no part of the loss
     ):  # fmt: skip
-        asked = {"optimiser": "adam", "steps": 2, "reports": frozenset({"mean_gradient"})}
+        asked = {"client_optimizer": "adam", "local_steps": 2, "reports": frozenset({"mean_gradient"})}
         for outcome in on_a_quadratic(cohort, born, **asked, **chosen):
             assert outcome.mean_gradient.item() == pytest.approx(mean, rel=1e-7)
-    for outcome in on_a_quadratic(cohort, epochs=2):
+    for outcome in on_a_quadratic(cohort, local_epochs=2):
         assert outcome.train_loss == pytest.approx(0.5 * 1.35**2)
         assert outcome.mean_square_loss == pytest.approx((0.5 * 1.35**2) ** 2)
 
@@ -242,7 +247,7 @@ def test_a_jobs_augmentation_is_its_own():
     def noisy(inputs, generator):
         return inputs + torch.randn(inputs.shape, generator=generator, dtype=inputs.dtype)
 
-    model, trained = trainers(LocalTraining(lr=0.05, batch_size=8, epochs=2), MLP(), [3, 40, 17])
+    model, trained = trainers(LocalTraining(client_lr=0.05, batch_size=8, local_epochs=2), MLP(), [3, 40, 17])
     x, _ = model.flatten()
     plain = trained[0]([job(1, x)])[0].delta
     for trainer in trained:
@@ -339,10 +344,15 @@ def test_fast_steps_are_the_plain_ones_up_to_rounding(name, weight_decay, alone,
 
 
 @pytest.mark.parametrize(
-    "extra", [{"optimiser": "adam"}, {"proximal": 0.1}, {"reports": frozenset({"mean_gradient"}), "optimiser": "adamw"}]
+    "extra",
+    [
+        {"client_optimizer": "adam"},
+        {"proximal": 0.1},
+        {"reports": frozenset({"mean_gradient"}), "client_optimizer": "adamw"},
+    ],
 )
 def test_steps_along_anything_but_the_gradient_are_rows(extra):
-    model, (cohort, _) = trainers(LocalTraining(batch_size=8, epochs=1, **extra), MLP(), [10] * 2)
+    model, (cohort, _) = trainers(LocalTraining(batch_size=8, local_epochs=1, **extra), MLP(), [10] * 2)
     x, _ = model.flatten()
     works = [cohort.plan(job(client, x)) for client in range(2)]
     assert isinstance(Cohort(model, cohort.data, cohort.training, works).models, Rows)
@@ -353,7 +363,7 @@ RUN = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 4, "eval_ever
 
 @pytest.mark.parametrize("schedule", ["cosine", "step"])
 def test_rates_are_those_of_torch_s_schedules(schedule):
-    own, period = LocalTraining(lr=0.4, schedule=schedule, period=3), 3
+    own, period = LocalTraining(client_lr=0.4, client_lr_schedule=schedule, client_lr_period=3), 3
     optimiser = torch.optim.SGD([torch.zeros(1)], 0.4)
     kinds = torch.optim.lr_scheduler
     theirs = kinds.CosineAnnealingLR(optimiser, period) if schedule == "cosine" else kinds.StepLR(optimiser, period)
@@ -364,7 +374,9 @@ def test_rates_are_those_of_torch_s_schedules(schedule):
         theirs.step()
     assert [own.lr_at(7, number) for number in range(4)] == pytest.approx(rates)
     assert own.lr_at(0, 9) == pytest.approx(0.0 if schedule == "cosine" else 4e-4)
-    assert LocalTraining(lr=0.4, lr_decay=0.5, schedule=schedule, period=3).lr_at(2) == pytest.approx(0.1)
+    assert LocalTraining(client_lr=0.4, client_lr_decay=0.5, client_lr_schedule=schedule, client_lr_period=3).lr_at(
+        2
+    ) == pytest.approx(0.1)
 
 
 def test_fedac_is_told_the_gradients_where_the_delta_no_longer_says_them():

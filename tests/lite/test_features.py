@@ -123,7 +123,7 @@ def test_gradient_reaches_the_inputs_and_reports_have_none():
 
 def test_clients_report_them():
     run = Run(Config(task="digits", clients=8, concurrency=4, seed=3))
-    training = LocalTraining(steps=1, reports=frozenset({"features"}))
+    training = LocalTraining(local_steps=1, reports=frozenset({"features"}))
     run.trainer.training = training
     job = Job(0.0, 0, client=2, number=0, start_version=0, dispatched_at=0.0, start=run.algorithm.x)
     (outcome,) = run.trainer([job])

@@ -178,7 +178,7 @@ def test_horizon_ends_before_later_arrivals_and_trains_nothing_for_them():
     assert simulation.clock == 10.5
 
 
-def test_stepping_can_stop_and_go_on_with_another_generator():
+def test_a_simulation_that_is_interrupted_in_training_goes_on_in_another_call():
     def build():
         method = Counting(buffer_size=2)
         method.start(torch.zeros(1), keep_versions=False)
@@ -187,12 +187,10 @@ def test_stepping_can_stop_and_go_on_with_another_generator():
     whole = build()
     whole.run(lambda jobs: [NOTHING] * len(jobs))
     stepped = build()
-    for _ in range(5):  # a fresh generator each time
-        steps = stepped.steps()
-        jobs = next(steps)
-        for job in jobs:
-            job.outcome = NOTHING
-        steps.close()
+    for _ in range(5):
+        calls = iter([1])
+        with pytest.raises(StopIteration):
+            stepped.run(lambda jobs: [NOTHING] * (next(calls) * len(jobs)))  # noqa: B023
     stepped.run(lambda jobs: [NOTHING] * len(jobs))
     assert repr(stepped.arrivals) == repr(whole.arrivals)
 

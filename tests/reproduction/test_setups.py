@@ -17,6 +17,7 @@ from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
 from asyncfl_lite.runs.config import PAPERS as SETUPS
 from asyncfl_lite.runs.config import preset_of
+from asyncfl_lite.simulator.scheduling import Refill
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.published import hyperparameters
 
@@ -68,7 +69,7 @@ SPECIAL = {
     ("FedADT", "kd_temperature"): lambda config: TEMPERATURE,
     ("FedADT", "kd_rounds"): lambda config: PASSES,
     ("FedADT", "concurrency"): lambda config: config.concurrency / config.clients,
-    ("FedADT", "resample_batch"): lambda config: config.make_scheduling().batch,
+    ("FedADT", "resample_batch"): lambda config: Refill(config.concurrency).batch,
     ("KUIPER", "frames per clip"): lambda config: config.task_settings.frames,
 }  # fmt: skip
 """Printed values that are a property of something else."""
