@@ -275,12 +275,11 @@ def test_the_field_is_every_method_and_oort_in_four_places_and_two_columns(place
 
 
 def test_every_run_of_the_field_gets_as_many_updates_and_each_method_as_many_tries(places):
+    """That each cell makes 500 client updates and is tested 20 times is in test_questions.py."""
     for place in places:
         assert place.updates == 500 and place.seeds == tuple(range(10))
         assert place.tries == (9 if place.column == "tuned" else 5)
-        for method, search in place.searches.items():
-            config = place.config_of(method)
-            assert config.rounds * config.buffer_size == 500 and config.rounds == 20 * config.eval_every, method
+        for search in place.searches.values():
             assert len(points_of(search.grid)) == place.tries and search.seeds == (100, 101)
 
 
