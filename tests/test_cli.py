@@ -23,7 +23,7 @@ from asyncfl_lite.base.files import settings_in
 from asyncfl_lite.cli import KINDS, REGISTRIES, main, parse, registered
 from asyncfl_lite.runs.config import GROUPS, registries
 from asyncfl_reproduction.grid.run import Report
-from conftest import toy_grid
+from conftest import die_after, toy_grid
 
 ROOT = Path(__file__).parent.parent
 SMALL = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--local-steps", "2", "--rounds", "3"]
@@ -41,15 +41,7 @@ def test_run_prints_a_summary_and_writes_the_result(tmp_path, capsys):
 def test_what_is_finished_is_not_run_again_and_what_was_interrupted_goes_on(tmp_path, capsys, monkeypatch):
     command = ["run", *SMALL, "--checkpoint-every", "1", "--out", str(tmp_path)]
     config = Config(clients=6, concurrency=3, buffer_size=2, local_steps=2, rounds=3, checkpoint_every=1)
-    started = Run(config, checkpoint=tmp_path / "checkpoint.pt")
-
-    def interrupt(simulation, arrival):
-        if len(simulation.arrivals) == 4:
-            raise KeyboardInterrupt
-
-    started.simulation.observers.append(interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        started.finish()
+    die_after(4, config, tmp_path / "checkpoint.pt")
     assert main(command) == 0
     first = load_result(tmp_path)
     assert first.summary == run(config.with_seed(0), checkpoint=tmp_path / "other.pt").summary

@@ -120,16 +120,6 @@ def test_a_table_becomes_a_task():
 X, Y = torch.rand(6, 1, 4, 4), torch.arange(6) % 3
 
 
-def test_labels_that_are_words_are_numbered_together():
-    words = np.array(["b", "a", "b", "a", "b", "a"])
-    task = Task.from_tensors(X, words, X, np.array(["c"] * 6))
-    assert (task.class_names, task.num_classes) == (("a", "b", "c"), 3)
-    assert task.labels.tolist() == [1, 0, 1, 0, 1, 0] and task.test_labels.tolist() == [2] * 6
-    assert "labels: must be of class_names a, b, got 'c'" in line(
-        lambda: Task.from_tensors(X, words, X, np.array(["c"] * 6), class_names=["a", "b"])
-    )
-
-
 GAP = torch.tensor([0, 1, 0, 1, 0, 1_000_000])
 WRONG = [  # (inputs, labels, test inputs, test labels, and more), and what is said
     ((X, Y, X, Y, {"owners": [1.0, float("nan")] * 3}), "owners: lacks 3 of 6, such as that of sample 1"),
@@ -145,6 +135,7 @@ WRONG = [  # (inputs, labels, test inputs, test labels, and more), and what is s
     ((X, GAP, X, Y), "labels: 999997 of the classes 0 to 1000000 do not occur; say that they are classes, num_classes"),
     ((X, Y, X, Y, {"num_classes": 2}), "labels: must be 0 to 1 with 2 classes, got 2"),
     ((X, Y, X, Y, {"num_classes": 0}), "num_classes: must be a whole number of at least 1, got 0"),
+    ((X, ["b", "a"] * 3, X, ["c"] * 6, {"class_names": ["a", "b"]}), "labels: must be of class_names a, b, got 'c'"),
     ((X, Y, X, Y, {"num_classes": 4, "class_names": "abc"}), "class_names: must be 4, one for each of num_classes"),
     ((X.long(), Y, X.long(), Y, {"vocabulary": 0}), "vocabulary: must be at least 1, as token 0 occurs, got 0"),
     ((X, Y, X, Y, {"augment": lambda inputs: inputs}), "augment: must take (inputs, generator), a batch (2, 1, 4, 4)"),
@@ -318,7 +309,9 @@ def test_a_class_that_is_only_tested_is_said_in_one_line():
         Task.from_tensors(x, y, x[:3], torch.tensor([0, 2, 4]), num_classes=5)
     assert len(caught) == 1 and "\n" not in str(caught[0].message) and caught[0].filename == __file__
     with pytest.warns(UserWarning, match=said.format("bird")):
-        Task.from_tensors(x, words[y], x[:3], np.array(["bird", "cat", "bird"]))
+        task = Task.from_tensors(x, words[y], x[:3], np.array(["bird", "cat", "bird"]))
+    assert task.class_names == ("bird", "cat", "dog") and task.num_classes == 3
+    assert task.labels.tolist() == (y + 1).tolist() and task.test_labels.tolist() == [0, 1, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Task.from_tensors(x, y, x[:2], y[:1].repeat(2))  # a class that is only trained says nothing wrong
