@@ -289,8 +289,7 @@ def test_fedecho_takes_the_set_that_it_was_given():
         result = run(config, task=task)
     assert result.summary["versions"] == 2
     assert task.unlabelled_set("noise", 3, RNG(0)).shape == (3, 1, 4, 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert len(task.unlabelled_set("natural", 4, RNG(0))) == 4
 
 
@@ -312,8 +311,7 @@ def test_a_class_that_is_only_tested_is_said_in_one_line():
         task = Task.from_tensors(x, words[y], x[:3], np.array(["bird", "cat", "bird"]))
     assert task.class_names == ("bird", "cat", "dog") and task.num_classes == 3
     assert task.labels.tolist() == (y + 1).tolist() and task.test_labels.tolist() == [0, 1, 0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         Task.from_tensors(x, y, x[:2], y[:1].repeat(2))  # a class that is only trained says nothing wrong
 
 

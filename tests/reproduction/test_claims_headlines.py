@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,8 +17,6 @@ from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import holm
 from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, REVERSED
 from conftest import seeds_apart
-
-ROOT = Path(__file__).parents[2]
 
 
 def world(**levels: float) -> Measured:
