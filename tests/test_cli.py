@@ -254,27 +254,6 @@ def test_a_result_s_settings_are_taken_up_again(tmp_path, ran):
     assert (ran[3].algorithm, ran[3].alpha, ran[3].local_steps) == ("fedbuff", None, 4)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[1, 2]", "must hold settings by name, got [1, 2]"),
-        ("{a: [", "is neither JSON nor YAML"),
-        ("clinets: 4", "setting: 'clinets' is not known; did you mean 'clients'?"),
-        ("!!python/object/apply:os.system ['true']", "is neither JSON nor YAML"),
-        ('{"config_hash": "x", "config": 3}', "must hold settings by name, got 3"),
-        ("clients: 6\nrounds: 3\nclients: 7", "'clients' is there twice, line 3, column 1"),
-        ('{"clients": 6, "settings": {"clip": 1, "clip": 2}}', "settings.yaml: 'clip' is there twice"),
-        (None, "settings.yaml: cannot be read (No such file or directory)"),
-    ],
-)
-def test_a_file_that_holds_no_settings_is_one_line(text, message, tmp_path, capsys):
-    if text is not None:
-        (tmp_path / "settings.yaml").write_text(text)
-    assert main(["run", "--config", str(tmp_path / "settings.yaml")]) == 2
-    told = capsys.readouterr().err
-    assert message in told and told.count("\n") == 1
-
-
 def test_what_is_endless_or_large_does_not_fill_the_memory(tmp_path, capsys):
     large = tmp_path / "large.yaml"
     with large.open("wb") as file:
@@ -370,9 +349,3 @@ def test_options_are_taken_with_dashes_and_underscores():
     for command, option in (("grid", "--paper"), ("report", "--tier"), ("record", "--results")):
         file = ["x_y.yaml"] * (command == "grid")
         assert options(command, *file, option, "a_b")[option[2:]] == "a_b"
-
-
-@pytest.mark.parametrize("seeds", [["1", "1"], ["0-2", "2"], ["0,00,1"], ["1", "1.0"]])
-def test_a_seed_that_is_given_twice_is_refused(seeds, capsys):
-    assert main(["run", *(part for seed in seeds for part in ("--seed", seed))]) == 2
-    assert capsys.readouterr().err.startswith("asyncfl-lite: seed: must be given once each, got ")
