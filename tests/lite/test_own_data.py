@@ -411,11 +411,6 @@ def test_regression_and_several_labels_are_refused_by_name(kind, labels, words, 
     assert told.startswith("labels: ") and told.endswith(unsupported)
 
 
-def kind_of(**methods):
-    """Return a class of task with these methods."""
-    return type("Mine", (Task,), {**methods, "__module__": __name__})
-
-
 @pytest.mark.parametrize(
     ("methods", "words"),
     [
@@ -437,4 +432,5 @@ def kind_of(**methods):
     ],
 )  # fmt: skip
 def test_what_would_fail_at_the_end_fails_at_the_start(methods, words, untrained):
-    assert line(lambda: run(TRIED, task=scored(kind_of(**methods))), DataError).startswith(words)
+    kind = type("Mine", (Task,), {**methods, "__module__": __name__})
+    assert line(lambda: run(TRIED, task=scored(kind)), DataError).startswith(words)

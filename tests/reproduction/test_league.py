@@ -350,7 +350,8 @@ def test_the_page_stands_alone_and_names_what_is_missing(stranger, trusted, fiel
         table = read_table(field / "results/league/league" / name)
         write_table(partial / "league/league" / name, table[~table["cell"].str.contains("ca2fl")])
     assert stranger.command(results=partial) == 0
-    written = page_of(stranger)
+    (page,) = stranger.runs.glob("*.html")
+    written = page.read_text()
     assert not re.search(
         r"https?:|//|<script|<link|@import|url\(", re.sub(r'"data:image/png;base64,[^"]*"', "", written)
     )
@@ -358,11 +359,6 @@ def test_the_page_stands_alone_and_names_what_is_missing(stranger, trusted, fiel
     assert all(alt for alt in re.findall(r'<img [^>]*alt="([^"]*)"', written)) and "default-src 'none'" in written
     assert "Not recorded, so not ranked there: CA²FL in digits, large (tuned), digits, large (printed)." in written
     assert written.count('<tr class="newcomer">') == 2 + 2 + 1  # standings, tries, costs
-
-
-def page_of(stranger) -> str:
-    (only,) = stranger.runs.glob("*.html")
-    return only.read_text()
 
 
 # --- standings of known answers ------------------------------------------------------------------
