@@ -98,6 +98,21 @@ def quick_syntheses():
 
 
 @pytest.fixture
+def cohorts(monkeypatch) -> list[tuple]:
+    """Of each cohort that is trained its model, its training and its works, as it begins."""
+    from asyncfl_lite.clients.cohorts import Cohort
+
+    begun, begin = [], Cohort.__init__
+
+    def noted(self, model, data, training, works, **ways):
+        begun.append((model, training, works))
+        begin(self, model, data, training, works, **ways)
+
+    monkeypatch.setattr(Cohort, "__init__", noted)
+    return begun
+
+
+@pytest.fixture
 def hears_ctrl_c():
     """Ctrl-C interrupts this process and those that it starts, even where tests were started with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from bad_input import check
-from bad_input.arguments import ARGUMENTS
+from bad_input.arguments import ARGUMENTS, SETTINGS
 from bad_input.configurations import CONFIGURATIONS, HUGE
 from bad_input.data import DATA
 from bad_input.grids import GRIDS, PAPER, TIER
@@ -47,7 +47,6 @@ def place(tmp_path, monkeypatch):
     """A working folder with a sound grid, and a file where a folder might be wanted."""
     write_grid(tmp_path)
     (tmp_path / "file").write_text("x")
-    (tmp_path / "doubles.toml").write_text("rounds = 1\nrounds = 2")
     os.mkfifo(tmp_path / "pipe")  # nobody writes into it, so reading would wait for ever
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ASYNCFL_DATA", str(tmp_path / "nothing"))
@@ -85,6 +84,12 @@ def test_a_command_line(arguments, words, place, refused):
         tuple(known.get(text, text) for text in words),
     )
     assert (place / "file").read_text() == "x"
+
+
+@pytest.mark.parametrize(("name", "text", "words"), SETTINGS)
+def test_a_file_of_settings(name, text, words, place, refused):
+    (place / name).write_text(text)
+    refused(["run", "--config", name], words)
 
 
 @table(GRIDS, "tier", "paper", "words")

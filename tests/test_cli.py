@@ -23,7 +23,7 @@ from asyncfl_lite.base.files import settings_in
 from asyncfl_lite.cli import KINDS, REGISTRIES, main, parse, registered
 from asyncfl_lite.runs.config import GROUPS, registries
 from asyncfl_reproduction.grid.run import Report
-from conftest import toy_grid
+from conftest import die_after, toy_grid
 
 ROOT = Path(__file__).parent.parent
 SMALL = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--local-steps", "2", "--rounds", "3"]
@@ -41,15 +41,7 @@ def test_run_prints_a_summary_and_writes_the_result(tmp_path, capsys):
 def test_what_is_finished_is_not_run_again_and_what_was_interrupted_goes_on(tmp_path, capsys, monkeypatch):
     command = ["run", *SMALL, "--checkpoint-every", "1", "--out", str(tmp_path)]
     config = Config(clients=6, concurrency=3, buffer_size=2, local_steps=2, rounds=3, checkpoint_every=1)
-    started = Run(config, checkpoint=tmp_path / "checkpoint.pt")
-
-    def interrupt(simulation, arrival):
-        if len(simulation.arrivals) == 4:
-            raise KeyboardInterrupt
-
-    started.simulation.observers.append(interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        started.finish()
+    die_after(4, config, tmp_path / "checkpoint.pt")
     assert main(command) == 0
     first = load_result(tmp_path)
     assert first.summary == run(config.with_seed(0), checkpoint=tmp_path / "other.pt").summary
@@ -262,27 +254,6 @@ def test_a_result_s_settings_are_taken_up_again(tmp_path, ran):
     assert (ran[3].algorithm, ran[3].alpha, ran[3].local_steps) == ("fedbuff", None, 4)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[1, 2]", "must hold settings by name, got [1, 2]"),
-        ("{a: [", "is neither JSON nor YAML"),
-        ("clinets: 4", "setting: 'clinets' is not known; did you mean 'clients'?"),
-        ("!!python/object/apply:os.system ['true']", "is neither JSON nor YAML"),
-        ('{"config_hash": "x", "config": 3}', "must hold settings by name, got 3"),
-        ("clients: 6\nrounds: 3\nclients: 7", "'clients' is there twice, line 3, column 1"),
-        ('{"clients": 6, "settings": {"clip": 1, "clip": 2}}', "settings.yaml: 'clip' is there twice"),
-        (None, "settings.yaml: cannot be read (No such file or directory)"),
-    ],
-)
-def test_a_file_that_holds_no_settings_is_one_line(text, message, tmp_path, capsys):
-    if text is not None:
-        (tmp_path / "settings.yaml").write_text(text)
-    assert main(["run", "--config", str(tmp_path / "settings.yaml")]) == 2
-    told = capsys.readouterr().err
-    assert message in told and told.count("\n") == 1
-
-
 def test_what_is_endless_or_large_does_not_fill_the_memory(tmp_path, capsys):
     large = tmp_path / "large.yaml"
     with large.open("wb") as file:
@@ -363,14 +334,11 @@ def options(*arguments: str) -> dict:
     return vars(parse(list(arguments)))
 
 
-def dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
 def test_options_are_taken_with_dashes_and_underscores():
     values = {name: "a_b=c_d" if name in GROUPS else "x_y" for name in Config.model_fields}
+    dashed = {name: name.replace("_", "-") for name in values}
     for sign in (" ", "="):
-        lines = ([f"--{form(name)}{sign}{value}" for name, value in values.items()] for form in (str, dashed))
+        lines = ([f"--{form(name)}{sign}{value}" for name, value in values.items()] for form in (str, dashed.get))
         told, other = (options("run", *" ".join(line).split()) for line in lines)
         assert told == other
         for name, value in values.items():
@@ -378,9 +346,3 @@ def test_options_are_taken_with_dashes_and_underscores():
     for command, option in (("grid", "--paper"), ("report", "--tier"), ("record", "--results")):
         file = ["x_y.yaml"] * (command == "grid")
         assert options(command, *file, option, "a_b")[option[2:]] == "a_b"
-
-
-@pytest.mark.parametrize("seeds", [["1", "1"], ["0-2", "2"], ["0,00,1"], ["1", "1.0"]])
-def test_a_seed_that_is_given_twice_is_refused(seeds, capsys):
-    assert main(["run", *(part for seed in seeds for part in ("--seed", seed))]) == 2
-    assert capsys.readouterr().err.startswith("asyncfl-lite: seed: must be given once each, got ")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from asyncfl_lite.models import MODELS
@@ -20,6 +21,7 @@ PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 OTHERS = ("README.md", "notebooks/README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 TEXTS = [*(ROOT / name for name in OTHERS), *PAGES]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html|student/|slides/|solutions/|progress\.json")
@@ -31,9 +33,17 @@ FILES_OF_DATA = "| task | what its folder holds |"
 """Head of the table whose paths are files of data sets."""
 
 
+def written(path: Path) -> str:
+    """A page, or a lesson's text."""
+    if path.suffix != ".ipynb":
+        return path.read_text()
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
 def prose(path: Path) -> str:
     """A page without its code blocks and without the table of data sets' files."""
-    text = FENCE.sub("", path.read_text())
+    text = FENCE.sub("", written(path))
     before, _, table = text.partition(FILES_OF_DATA)
     return before + table.partition("\n\n")[2]
 
@@ -52,17 +62,18 @@ def test_every_page_is_reached_from_the_readme():
 
 def anchors(path: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text()), re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", written(path)), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*TEXTS, *LESSONS], ids=lambda path: path.name)
 def test_links_lead_to_files_and_headings(path):
-    for link in re.findall(r"\]\(([^)]+)\)", prose(path)):
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
         if "://" not in link:
             name, _, anchor = link.partition("#")
             page = path.parent / name if name else path
-            assert page.exists() and (not anchor or page.suffix != ".md" or anchor in anchors(page)), link
+            assert page.exists(), link
+            assert not anchor or page.suffix not in (".md", ".ipynb") or anchor.lower() in anchors(page), link
 
 
 PATH = re.compile(r"[\w.-]+(/[\w.-]*)+|\w+\.(py|md|ipynb|ya?ml|csv|json)")

@@ -6,14 +6,13 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
 
 from asyncfl_lite import __version__
+from conftest import ROOT
 
-ROOT = Path(__file__).parent.parent
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))

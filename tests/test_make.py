@@ -7,11 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from conftest import ROOT
+
 HOSTILE = {
     "quotes": """it's "quoted".py""",
     "blanks": "two  words ",

@@ -7,12 +7,12 @@ import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import grimp
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from conftest import ROOT
+
 PACKAGE = ROOT / "asyncfl_lite"
 LOOSE = {"__init__", "__main__", "cli", "plots", "testing"}
 PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")

@@ -6,13 +6,15 @@ GRID = ["grid", "{grid}"]
 ARGUMENTS: list[tuple[str, list[str], tuple[str, ...]]] = [
     ("nothing", [""], ("command: '' is not known. Allowed: grid, league, list, record, report, results, run, tune",)),
     ("list-misspelt", ["list", "method"], ("list: 'method' is not known; did you mean 'methods'? Allowed: delays, initial, methods,",)),
-    ("config-no-toml", ["run", "--config", "doubles.toml"], ("config: ", "doubles.toml is not TOML (Cannot overwrite a value (at ",)),
+    ("config-missing", ["run", "--config", "nothing.yaml"], ("nothing.yaml: cannot be read (No such file or directory)",)),
     ("option-before-command", ["--workers", "2", "grid"], ("command: '--workers' is not known. Allowed: grid",)),
     ("option-misspelt", ["run", "--alfa", "3"], ("run: option: '--alfa' is not known; did you mean '--alpha'? Allowed: ",)),
     ("option-of-another-command", [*GRID, "--tier", "x"], ("grid: option: '--tier' is not known", "Allowed: --backend, --import, --minutes-per-cell, --only")),
     ("argument-missing", ["grid"], ("file: must be given",)),
     ("value-missing", ["run", "--alpha"], ("--alpha: must be followed by a value",)),
     ("value-no-number", ["run", "--rounds", "ten"], ("rounds: must be a valid integer", "got 'ten'")),
+    *((f"seeds-{seeds}", ["run", *(f"--seed={one}" for one in seeds.split())], ("seed: must be given once each, got ",))
+      for seeds in ("1 1", "0-2 2", "0,00,1", "1 1.0")),
     ("no-pair", ["run", "--settings", "clip"], ("settings: must be NAME=VALUE, got 'clip'",)),
     ("pair-without-name", ["run", "--settings", "=3"], ("settings: '' is not known. Allowed: buffer_weight",)),
     ("pair-twice", ["run", "--delay-settings", "gamma=1", "--delay-settings", "gamma=2"], ("delay_settings.gamma: must be given once, got 'gamma=2' too",)),
@@ -44,4 +46,14 @@ ARGUMENTS: list[tuple[str, list[str], tuple[str, ...]]] = [
     ("report-of-a-paper", ["report", "--tier", "toy"], ("cells/toy.yaml: tier: must be given",)),
     ("report-runs-a-file", ["report", "--tier", "smoke", "--runs", "{file}"], ("{file}", "Not a directory")),
     ("record-of-nothing", ["record", "--tier", "smoke", "--runs", "nowhere"], ("runs: nothing of tier 'smoke' is recorded in nowhere",)),
+]  # fmt: skip
+SETTINGS: list[tuple[str, str, tuple[str, ...]]] = [  # what a file of settings holds, which ends in .toml where it is TOML
+    ("a-list.yaml", "[1, 2]", ("must hold settings by name, got [1, 2]",)),
+    ("cut-off.yaml", "{a: [", ("is neither JSON nor YAML",)),
+    ("misspelt.yaml", "clinets: 4", ("setting: 'clinets' is not known; did you mean 'clients'?",)),
+    ("python.yaml", "!!python/object/apply:os.system ['true']", ("is neither JSON nor YAML",)),
+    ("no-settings.yaml", '{"config_hash": "x", "config": 3}', ("must hold settings by name, got 3",)),
+    ("twice.yaml", "clients: 6\nrounds: 3\nclients: 7", ("'clients' is there twice, line 3, column 1",)),
+    ("twice.json", '{"clients": 6, "settings": {"clip": 1, "clip": 2}}', ("twice.json: 'clip' is there twice",)),
+    ("twice.toml", "rounds = 1\nrounds = 2", ("config: ", "twice.toml is not TOML (Cannot overwrite a value (at ",)),
 ]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import runpy
-from pathlib import Path
 
 import pytest
 from test_lessons import BOOKS, NAMES
@@ -12,8 +11,8 @@ from test_lessons import BOOKS, NAMES
 from asyncfl_course.explore.course import COURSE, PATHS, course_contents, course_paths, lessons, letters
 from asyncfl_course.explore.diagrams import course_map
 from asyncfl_course.minutes import CORE, OPTIONAL, hours
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs/pictures"
 START = BOOKS["00_start_here"]
 

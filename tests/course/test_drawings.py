@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import runpy
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from conftest import ROOT
+
 PICTURES = ROOT / "docs/pictures"
 DRAWINGS = runpy.run_path(str(PICTURES / "ideas.py"))["DRAWINGS"]
 

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import re
 import statistics
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -16,11 +15,11 @@ from asyncfl_course.pages import explorable as explorable_frame
 from asyncfl_lite import Config, Run
 from asyncfl_lite.algorithms import fedrevive, synthesis
 from asyncfl_lite.models.compute import SampleSet
+from conftest import ROOT
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install -e '.[test]'")
 import browser
 
-ROOT = Path(__file__).parents[2]
 _spec = importlib.util.spec_from_file_location("explorable", ROOT / "docs/explorable/build.py")
 explorable = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(explorable)

@@ -253,10 +253,3 @@ def test_fedechos_weight_goes_by_entropy_and_its_label_is_the_teachers():
     assert (certain.weight, clueless.weight) == pytest.approx((0.2, 0.8))
     figure = distillation_figure(teacher, student, rule="fedecho")
     assert len(figure.axes[0].containers) == 2 and "T = 1\n" in figure.get_suptitle()
-
-
-def test_fedadts_weight_goes_by_version():
-    method = make_algorithm("fedadt")
-    for version in (0, 250, 1000, 5000):
-        terms = distillation_terms(TEACHER, STUDENT, rule="fedadt", version=version, weight=0.9)
-        assert terms.weight == method.kl_weight(version)

@@ -6,7 +6,6 @@ import inspect
 import itertools
 import sys
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 from matplotlib.font_manager import FontProperties
@@ -17,8 +16,8 @@ from asyncfl_course.explore.diagrams import METHODS
 from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
 from asyncfl_lite.algorithms.fedac import FLOOR
 from asyncfl_lite.plots import title
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 GENERATOR = ROOT / "docs" / "pictures"
 sys.path.insert(0, str(GENERATOR))
 from board import Label  # noqa: E402

@@ -59,9 +59,9 @@ def test_watching_changes_nothing(watched):
     assert small_run().finish().summary["weights_sha256"] == watched[2].summary["weights_sha256"]
 
 
-def by_hand(version: int, channels: int = 1) -> Snapshot:
+def by_hand(version: int) -> Snapshot:
     """Four images of classes 2, 0, 2, 2, of which the global model names the first two as asked."""
-    images = torch.arange(4.0)[:, None, None, None].expand(4, channels, 3, 5)
+    images = torch.arange(4.0)[:, None, None, None].expand(4, 1, 3, 5)
     said, asked = torch.tensor([2, 0, 1, 1]), torch.tensor([2, 0, 2, 2])
     return Snapshot(version, images, asked, asked, said, 0.25, 4)
 

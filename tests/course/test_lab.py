@@ -10,13 +10,11 @@ import socket
 import subprocess
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
 
-from conftest import tracked
+from conftest import ROOT, tracked
 
-ROOT = Path(__file__).parents[2]
 MAKE = ["make", "-o", ".venv/.ready", "lab"]
 TOKEN = "fortests"
 LINK = re.compile(r"\]\(((?!https?:|#|data:|attachment:)[^)#\s]+)")

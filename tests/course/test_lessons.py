@@ -118,19 +118,6 @@ def test_outputs_that_show_records_are_compared_with_them(name):
     assert [cell.id for cell in showing_records(BOOKS[name].cells) if TAG not in cell.metadata.get("tags", [])] == []
 
 
-@each
-def test_links_lead_somewhere(name):
-    text = "\n".join(prose(name))
-    heads = {
-        re.sub(r"[^\w\- ]", "", head).strip().replace(" ", "-").lower() for head in re.findall(r"^#+ (.*)$", text, re.M)
-    }
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if target.startswith("#"):
-            assert target[1:].lower() in {head.lower() for head in heads}, target
-        elif not target.startswith("http"):
-            assert (NOTEBOOKS / target.split("#")[0]).exists(), target
-
-
 @pytest.mark.parametrize("name", [*NAMES, *TRACKS])
 def test_it_was_run_whole_and_in_order_and_shows_no_widgets_name(name):
     cells = code(name)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 
 from asyncfl_lite.base.errors import ConfigError
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks/experiment.ipynb"
 
 

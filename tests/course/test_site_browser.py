@@ -62,16 +62,13 @@ def page(site, served):
     if not (executable := browser.find_browser()):
         pytest.skip("no browser: install Chromium or Chrome, or name one in ASYNCFL_BROWSER")
     wrong: list[str] = []
+    inside = (site.as_uri(), served, "data:", "blob:")
     with browser.browser_page(executable, DESKTOP) as page:
         page.on("console", lambda said: wrong.append(said.text) if not said.text.startswith(QUIET) else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: wrong.append(asked.url) if not inside(asked.url, site, served) else None)
+        page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith(inside) else None)
         yield page
     assert wrong == []
-
-
-def inside(url: str, site: Path, served: str) -> bool:
-    return url.startswith((site.as_uri(), served, "data:", "blob:"))
 
 
 @cache

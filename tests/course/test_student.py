@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -14,8 +13,8 @@ from solutions import exercises_of
 from asyncfl_course import kept, lessons, student
 from asyncfl_course.recall import _questions
 from asyncfl_lite.base.errors import ResultError
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 PATHS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 GUESSES = {
     "00.4", "01.4", "02.4", "02.5", "04.4", "06.2", "06.4", "08.3", "10.2", "12.2", "13.3", "13.5", "16.3",

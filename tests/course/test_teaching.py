@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from asyncfl_course import lessons, teaching
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/teaching.md").read_text()
 SLOTS = teaching.slots(PAGE)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,8 @@ from asyncfl_course.zoo import cards, training
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 LESSON = ROOT / "notebooks/17_bug_zoo.ipynb"
 LETTERS = "ABCDEFGHIJKL"
 each = pytest.mark.parametrize("letter", LETTERS)

@@ -180,6 +180,5 @@ def test_a_result_of_another_device_is_told(tmp_path):
     write_record(tmp_path / "result.json", record)
     with pytest.warns(UserWarning, match="the finished result was computed on cuda, not on cpu$"):
         run_in(tmp_path, SAVED)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         run_in(tmp_path, Config(**SETTINGS, device="auto"))

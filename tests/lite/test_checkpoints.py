@@ -135,12 +135,6 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def untrained(monkeypatch):
-    """Any training fails: a run must stop before it begins."""
-    monkeypatch.setattr(Run, "train", None)
-
-
 def a_folder(path):
     path.mkdir()
     (path / "thesis.tex").write_text("all of it")
@@ -160,8 +154,9 @@ OTHERS = {
 
 @pytest.mark.parametrize("what", OTHERS)
 @pytest.mark.parametrize("place", ["run.pt", "run.previous.pt"])
-def test_what_is_no_checkpoint_stops_the_run_and_stays(what, place, tmp_path, untrained):
+def test_what_is_no_checkpoint_stops_the_run_and_stays(what, place, tmp_path, monkeypatch):
     make, words = OTHERS[what]
+    monkeypatch.setattr(Run, "train", None)
     make(tmp_path / place)
     before = contents(tmp_path)
     with pytest.raises(ResultError, match=f"^{re.escape(str(tmp_path / place))}: {words}"):

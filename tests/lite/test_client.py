@@ -79,16 +79,16 @@ def job(client: int, x: torch.Tensor, number: int = 0, buffers=None) -> Job:
     return Job(0.0, client, client, number, 0, 0.0, x, buffers)
 
 
-def trainers(training: LocalTraining, spec, sizes: list[int], dtype=torch.float64):
+def trainers(training: LocalTraining, spec, sizes: list[int]):
     generator = torch.Generator().manual_seed(0)
     total = sum(sizes)
-    inputs = torch.randn(total, 1, 8, 8, generator=generator, dtype=dtype)
+    inputs = torch.randn(total, 1, 8, 8, generator=generator, dtype=torch.float64)
     labels = torch.randint(0, 10, (total,), generator=generator)
     task = Task.from_tensors(inputs, labels, inputs, labels)
     edges = np.cumsum([0, *sizes])
     parts = [np.arange(a, b) for a, b in zip(edges, edges[1:], strict=False)]
     data = ClientData(inputs, labels, parts, task.losses, task.hits)
-    model = VectorModel(spec.build((1, 8, 8), 10).to(dtype))
+    model = VectorModel(spec.build((1, 8, 8), 10).double())
     return model, [Trainer(model, data, training, seed=5, cohort=cohort) for cohort in (True, False)]
 
 

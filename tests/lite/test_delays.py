@@ -21,12 +21,8 @@ REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 
 FEDECHO = ["fedecho_large", "fedecho_mild"]
 
 
-def law_of(name: str, **parameters) -> DelayLaw:
-    return DELAYS.get(name)(**parameters)
-
-
 def prepared(name: str, num_samples, seed: int = 0, **parameters) -> ClientDelays:
-    return law_of(name, **parameters).prepare(np.asarray(num_samples), stream(seed, "delays setup"))
+    return DELAYS.get(name)(**parameters).prepare(np.asarray(num_samples), stream(seed, "delays setup"))
 
 
 def draws(delays: ClientDelays, client: int, count: int, seed: int = 0) -> np.ndarray:

@@ -25,11 +25,7 @@ POINTS = torch.randn(12, 2, generator=torch.Generator().manual_seed(1), dtype=to
 LABELS = torch.arange(12) % 3
 
 
-def make() -> nn.Module:
-    return nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 3)).double()
-
-
-MODEL = VectorModel(make())
+MODEL = VectorModel(nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 3)).double())
 D, B = MODEL.num_parameters, MODEL.num_buffers
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bad_input.data import idx
 from PIL import Image
 from torch.nn import functional
 from torchvision import datasets
@@ -40,10 +41,6 @@ def _read_afresh():
 
 def md5(path: Path) -> str:
     return hashlib.md5(path.read_bytes()).hexdigest()
-
-
-def idx(array: np.ndarray) -> bytes:
-    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">i4").tobytes() + array.tobytes()
 
 
 def mnist_files(root: Path, name: str, *, packed: bool) -> dict[str, np.ndarray]:

@@ -16,7 +16,6 @@ from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
 from asyncfl_lite.algorithms.losses import cross_entropy
 from asyncfl_lite.base.errors import DivergedError
 from asyncfl_lite.cli import main
-from asyncfl_lite.clients.cohorts import Cohort
 from asyncfl_lite.models.compute import Answers, Descent, Minibatches, Optimiser
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
@@ -28,20 +27,15 @@ SMALL = {
 }  # fmt: skip
 
 
-def test_jobs_share_cohorts_only_where_clients_compute_the_same(monkeypatch):
-    shapes = []
-
-    class Watched(Cohort):
-        def __init__(self, model, data, training, works, **ways):
-            shapes.append((len(works), model.num_parameters, training.proximal, works[0].job.correction is None))
-            super().__init__(model, data, training, works, **ways)
-
-    monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
+def test_jobs_share_cohorts_only_where_clients_compute_the_same(cohorts):
     assert run_many([]) == []
     others = ({"algorithm": "fedac", "server_lr": 0.01}, {"algorithm": "fedprox"}, {"model": "cnn"})
     run_many([Config(**{**SMALL, **more}) for more in ({}, {"seed": 1}, {"algorithm": "fedasync"}, ECHO, *others)])
-    assert max(size for size, *_ in shapes) > 15  # FedBuff twice, FedAsync, FedEcho: five jobs each at the start
-    assert len({shape[1:] for shape in shapes}) == 4  # those, FedAC with corrections, FedProx, the CNN
+    assert (
+        max(len(works) for *_, works in cohorts) > 15
+    )  # FedBuff twice, FedAsync, FedEcho: five jobs each at the start
+    kinds = {(model.num_parameters, way.proximal, works[0].job.correction is None) for model, way, works in cohorts}
+    assert len(kinds) == 4  # those, FedAC with corrections, FedProx, the CNN
 
 
 def test_servers_share_what_they_ask_for(monkeypatch):
@@ -106,21 +100,18 @@ Asks = type("Asks", (Silent,), {"client_reports": frozenset({"mean_gradient"}), 
 
 
 @pytest.mark.parametrize("names", [("asks", "silent"), ("silent", "asks")])
-def test_a_method_gets_the_reports_that_it_asks_for_whoever_trains_beside_it(names, monkeypatch):
+def test_a_method_gets_the_reports_that_it_asks_for_whoever_trains_beside_it(names, monkeypatch, cohorts):
     """Their clients compute the same but for that report, so they are trained in the same cohorts."""
     monkeypatch.setitem(ALGORITHMS._entries, "asks", Asks)
     monkeypatch.setitem(ALGORITHMS._entries, "silent", Silent)
-    sizes, begin = [], Cohort.__init__
     common = {**SMALL, "client_optimizer": "adam", "client_lr": 0.01, "rounds": 2, "buffer_size": 5}
     begun = {name: Run(Config(**common, algorithm=name)) for name in names}
     alone = Run(begun["asks"].config)
     alone.finish()
-    monkeypatch.setattr(
-        Cohort, "__init__", lambda self, *args, **ways: sizes.append(len(args[3])) or begin(self, *args, **ways)
-    )
+    cohorts.clear()
     finish_together(list(begun.values()))
     means = {name: started.algorithm.means for name, started in begun.items()}
-    assert max(sizes) == 10 and means["silent"] == [None] * 10
+    assert max(len(works) for *_, works in cohorts) == 10 and means["silent"] == [None] * 10
     assert len(means["asks"]) == 10 and all(map(torch.equal, means["asks"], alone.algorithm.means))
 
 

@@ -171,12 +171,6 @@ def test_drawing_without_replacement_is_proportional_among_those_left():
     assert frequencies([picked[7 + a, 7 + b] for a, b in pairs], expected)
 
 
-@pytest.fixture
-def exploits(constant):
-    """Oort never explores, and has no preferred duration."""
-    constant(exploration=0, exploration_min=0, round_threshold=100)
-
-
 def exploiting():
     """After one round, four tried clients score 1.26, 1.26, 1.01 and 0.26; two of them are wanted."""
     oort = started([1] * 4)
@@ -187,9 +181,9 @@ def exploiting():
 
 
 @pytest.mark.parametrize(("cut_off", "possible"), [(1.0, {0, 1, 2}), (0.7, {0, 1, 2}), (0.2, {0, 1, 2, 3})])
-def test_the_cut_off_goes_by_the_best_client_that_is_not_wanted(cut_off, possible, constant, exploits):
+def test_the_cut_off_goes_by_the_best_client_that_is_not_wanted(cut_off, possible, constant):
     """The third score of four, with two wanted: a part of the second would leave the third out."""
-    constant(cut_off=cut_off)
+    constant(cut_off=cut_off, exploration=0, exploration_min=0, round_threshold=100)  # and no preferred duration
     rng = np.random.default_rng(0)
     picked = Counter(chosen(exploiting(), 2, rng)[0] for _ in range(3000))
     assert set(picked) == possible
@@ -244,12 +238,8 @@ def test_who_is_called_off_is_known_to_be_slower_than_the_round():
     assert oort.durations == {0: 4.0, 1: 4.0, 2: 60.0}
 
 
-@pytest.fixture(scope="module")
-def result():
-    return run(Config(**SMALL, selection="oort"))
-
-
-def test_a_round_invites_more_and_calls_the_slowest_off(result):
+def test_a_round_invites_more_and_calls_the_slowest_off():
+    result = run(Config(**SMALL, selection="oort"))
     assert result.summary["versions"] == 6 and result.summary["client_updates"] == 24
     updates, called_off = result.updates, result.in_flight.dropna()
     assert len(called_off) == 5  # one of ceil(1.1 * 4) a round, but for the last round, in which it still trains

@@ -187,8 +187,7 @@ def test_numbers_beside_names_are_said():
     with pytest.warns(UserWarning, match=r"^test_labels: come without names of classes, so .* cat, dog, fox") as caught:
         task = Task.from_dataset(ALL, Wrapped("cat", "dog"), class_names=["fox", "dog", "cat"])
     assert caught[0].filename == __file__ and task.labels.tolist() == [2, 1, 0] and task.test_labels.tolist() == [2, 1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         renamed = Task.from_dataset(ALL, ALL, class_names=["Katze", "Hund", "Fuchs"])
         turned = Animals("cat", "dog", "fox", target_transform=lambda label: label)
         assert Task.from_dataset(turned, turned).class_names == ()  # what it makes of labels, nobody knows
@@ -274,8 +273,7 @@ def test_sets_that_differ_are_one_line(make, words):
 
 def test_clients_that_only_differ_are_taken():
     few = {"a": (X, Y), "b": (3 * X, Y), "c": (X - 0.5, Y), "d": (X[:1], Y[:1]), "none": (X[:0], Y[:0])}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert len(Task.from_clients(few, (X, Y)).labels) == 37
         two_each = Task.from_clients([(X, Y % 2), (X, Y % 2 + 1), (X, 2 * (Y % 2))], (X, Y))
         assert two_each.num_classes == 3

@@ -110,8 +110,7 @@ def test_a_model_that_cannot_be_vectorised_is_trained_one_by_one_which_a_line_sa
     assert result.summary["training"] == "one by one" and result.summary["versions"] == 2
     with pytest.raises(ConfigError, match=f"^vectorize: 'own' trains one by one .*{why}.*got 'on'$"):
         run(own(make, vectorize="on"), task=points())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert torch.equal(run(own(make, vectorize="off"), task=points()).x, result.x)
 
 
@@ -129,8 +128,7 @@ def test_batch_norm_takes_a_last_minibatch_of_one_sample(own, batch_size):
     with pytest.warns(UserWarning, match="client 0's last; BatchNorm goes by its running statistics there$") as said:
         result = run(config, task=points())
     assert len(said) == 1 and torch.isfinite(result.x).all()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         run(config.model_copy(update={"batch_size": 4}), task=points())
 
 

@@ -306,9 +306,3 @@ def test_a_clock_alone_goes_as_a_simulation_does(scheduling, law, in_flight, buf
             for name, value in later.items():
                 setattr(clock, name, value)
     assert [what for kind, what in left if kind is ClockOnly] == [what for kind, what in left if kind is Simulation]
-
-
-def test_a_clock_alone_checks_what_a_delay_law_draws():
-    delays = type("Wrong", (), {"draw": lambda self, client, rng: -1.0})()
-    with pytest.raises(SimulationError, match="Wrong"):
-        ClockOnly(VersionCounter(2), Continuous(3, 2), delays, range(6), rounds=2).run_alone()

@@ -168,14 +168,11 @@ def test_initial_weights_come_from_the_seed_alone():
 TEXT = VectorModel(TextTransformer(width=8, layers=1).build_for(InputSpec((6,), 3, vocabulary=20)))
 
 
-def prompts(length=2, snippets=None, seed=1):
-    return SoftPrompts(InputSpec((6,), 3, vocabulary=20), TEXT, length, seed, TEXT.flatten()[0], snippets)
-
-
 def test_prompts_stand_before_the_snippets_embeddings():
     x = TEXT.flatten()[0]
     snippets = torch.tensor([[1, 2, 3, 4, 5, 6]])
-    maker, labels = prompts(snippets=snippets), torch.zeros(3, dtype=torch.int64)
+    maker = SoftPrompts(InputSpec((6,), 3, vocabulary=20), TEXT, 2, 1, x, snippets)
+    labels = torch.zeros(3, dtype=torch.int64)
     (text,) = maker.latents(labels, x, rng())
     table = dict(TEXT.unflatten(x))["embedding.weight"]
     assert torch.equal(text, table[snippets[:, 2:]].expand(3, -1, -1))

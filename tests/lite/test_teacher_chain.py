@@ -42,11 +42,6 @@ def same(one, other):
     return all(torch.equal(a, b) for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True))
 
 
-def logits_of(module, inputs):
-    with torch.no_grad():
-        return module.eval()(inputs)
-
-
 def test_worked_logit_error():
     teacher, student = vector(2, 0, -1, 1, 1, 1).view(2, 3), vector(0, 0, 1, 1, 4, 0).view(2, 3)
     assert logit_error(student, teacher, "sum").item() == pytest.approx((8 + 10) / 2, rel=1e-7)
@@ -155,7 +150,7 @@ def test_a_teacher_answers_as_it_is_evaluated(monkeypatch):
     task = load_task(DIGITS)
     built(TeacherChain(epochs=1, teaching_assistants=0), Dropping())
     (teacher, nobody), (_, answers) = taught
-    assert nobody is None and torch.equal(answers, logits_of(teacher, task.inputs[:150]))
+    assert nobody is None and torch.equal(answers, teacher.eval()(task.inputs[:150]))
 
 
 def test_the_same_streams_give_the_same_model_and_others_another():

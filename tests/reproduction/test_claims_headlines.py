@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,14 +12,11 @@ from refresh import printed_gain
 
 from asyncfl_reproduction.claims import CLAIMS, Measured
 from asyncfl_reproduction.claims.headlines import HEADLINES, check_headlines
-from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.league.across import QUESTIONS
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import holm
 from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, REVERSED
 from conftest import seeds_apart
-
-ROOT = Path(__file__).parents[2]
 
 
 def world(**levels: float) -> Measured:
@@ -46,12 +42,6 @@ def test_there_are_three_a_paper_each_of_a_claim_or_question():
     assert [one.id[:2] for one in HEADLINES] == [x for x in ("FE", "FR", "KU", "FA") for _ in "123"]
     known = {claim.id for claims in CLAIMS.values() for claim in claims} | {question.id for question in QUESTIONS}
     assert {one.artefact for one in HEADLINES} <= known
-
-
-def test_their_cells_are_those_of_the_headline_set():
-    cells = {cell.name for cell in expand_grid(ROOT / "asyncfl_reproduction/cells" / "headline.yaml")}
-    asked = set(world(rest=0.5).summaries)
-    assert {name for name in asked if "/table6/paper-" not in name} <= cells
 
 
 def test_printed_numbers_are_those_of_the_papers():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from contextlib import nullcontext
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -20,9 +19,8 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import client_updates, estimate, timed_speed
 from asyncfl_reproduction.grid.tidy import RUNS, write_tidy
 from asyncfl_reproduction.parquet import read_table
-from conftest import toy_grid
+from conftest import ROOT, toy_grid
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 20}
 
 

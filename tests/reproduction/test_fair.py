@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,8 +15,8 @@ from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.tuning.choices import best_in
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/fair.md").read_text(encoding="utf-8")
 ROWS = [row for row in rows_of(PAGE) if "` − `" in row[-1]]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -27,8 +26,7 @@ from asyncfl_lite import Config, plots, run
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
-
-ROOT = Path(__file__).parents[2]
+from conftest import ROOT
 
 
 def test_every_saved_figure_and_drawing_has_words_of_its_own():

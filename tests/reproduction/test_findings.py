@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -18,8 +17,8 @@ from asyncfl_reproduction.claims import CLAIMS, HOLDS
 from asyncfl_reproduction.grid.columns import TUNED
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.tuning.choices import best_in
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 DOCS = {page: (ROOT / f"docs/{page}.md").read_text(encoding="utf-8") for page in refresh.PAGES}
 FINDINGS = DOCS["findings"]
 SAID = " ".join(FINDINGS.split())

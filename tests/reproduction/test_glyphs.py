@@ -9,7 +9,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.cohorts import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import data_of
@@ -77,20 +76,13 @@ def test_a_run_is_tested_in_its_own_world():
 @pytest.mark.parametrize(
     "more", [{}, {"algorithm": "fedecho", "settings": {"distill_samples": 40, "distill_set": "noise"}}], ids=str
 )
-def test_runs_of_different_worlds_share_cohorts_and_have_the_bits_they_have_alone(monkeypatch, more):
+def test_runs_of_different_worlds_share_cohorts_and_have_the_bits_they_have_alone(cohorts, more):
     configs = [Config(**{**SMALL, **more, "seed": seed}) for seed in range(4)]
     alone = [run(config) for config in configs]
-    sizes = []
-
-    class Watched(Cohort):
-        def __init__(self, model, data, training, works, **ways):
-            sizes.append(len(works))
-            super().__init__(model, data, training, works, **ways)
-
-    monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
+    cohorts.clear()
     for one, other in zip(alone, run_many(configs), strict=True):
         same(one, other)
-    assert max(sizes) == 20  # five jobs of each
+    assert max(len(works) for *_, works in cohorts) == 20  # five jobs of each
 
 
 def test_bits_do_not_depend_on_which_worlds_were_drawn_before():

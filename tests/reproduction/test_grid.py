@@ -26,8 +26,6 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import estimate
 from asyncfl_reproduction.grid.interrupts import MESSAGE
 from asyncfl_reproduction.grid.run import run_grid, run_seeds, summarise_cell
-from asyncfl_reproduction.report import Recorded
-from asyncfl_reproduction.report.tables import beside
 from conftest import toy_grid, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -230,16 +228,6 @@ def test_the_projects_own_grids_are_sound(tier):
     assert all(
         (c.config.clients, c.config.concurrency) == (50, 50 if c.config.scheduling == "burst" else 25) for c in vision
     )
-
-
-def test_every_published_row_that_a_cell_names_exists():
-    recorded = Recorded(ROOT / "asyncfl_reproduction/cells/smoke.yaml", "nowhere")
-    for artefact, rows in (("Table 2", 28), ("Table 6", 4), ("Table 7", 4), ("Table 11", 3)):
-        table = beside(recorded, "FedEcho", artefact)
-        assert len(table) == rows
-        named = {c.name for c in recorded.cells.values() if artefact in c.artefacts}
-        assert set(table["cell"]) - {""} == named
-        assert set(table["ours"]) == {"not run"}
 
 
 @pytest.mark.long

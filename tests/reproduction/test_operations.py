@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,8 +12,7 @@ from asyncfl_lite import Config
 from asyncfl_lite.models import MODELS
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.measure import operations as count
-
-ROOT = Path(__file__).parents[2]
+from conftest import ROOT
 
 
 def forward(model: torch.nn.Module, shape: tuple[int, ...]) -> float:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from asyncfl_reproduction.statistics import contrast
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "paper/manuscript.typ").read_text(encoding="utf-8")
 NAMES = r"CIFAR-100?|STL-10|HMDB51|UCF101|ResNet-18|20 Newsgroups"
 PLACES = r"(?:Tables?|Figures?|Fig\.|Eq\.|§) ?[\d.]+(?:(?:,| to| and) [\d.]+)*"

@@ -43,15 +43,10 @@ def here() -> dict[str, dict]:
 
 
 @pytest.fixture(scope="module")
-def code() -> str:
-    """What another process executes to run them all, in the opposite order."""
+def in_a_fresh_process() -> dict[str, dict]:
+    """The same in the opposite order and a process of its own, beside others on all cores, which torch may use all of."""
     given = {name: config.as_dict() for name, config in reversed(configs().items())}
-    return ELSEWHERE.replace("CONFIGS", repr(json.dumps(given)))
-
-
-@pytest.fixture(scope="module")
-def in_a_fresh_process(code) -> dict[str, dict]:
-    """The same from a process of its own, beside others that keep every core busy, which torch may use all of."""
+    code = ELSEWHERE.replace("CONFIGS", repr(json.dumps(given)))
     busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(os.cpu_count() or 1)]
     try:
         environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from asyncfl_reproduction.grid.cells import TWIN, expand_grid
 from asyncfl_reproduction.report.names import in_names, names, place, words
-
-ROOT = Path(__file__).parents[2]
+from conftest import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -73,10 +73,6 @@ def test_what_a_check_says_agrees_with_its_verdict(checks):
         assert (check.verdict != CONDITION) or check.condition, check.id
 
 
-def made(*cases):
-    return Check("T0", "nobody", "nowhere", "nothing", tuple(Case(kind, kind, 1.0, "<=", b) for kind, b in cases))
-
-
 @pytest.mark.parametrize(
     ("cases", "verdict"),
     [
@@ -89,7 +85,8 @@ def made(*cases):
     ],
 )
 def test_how_a_verdict_comes_about(cases, verdict):
-    assert made(*cases).verdict == verdict
+    made = tuple(Case(kind, kind, 1.0, "<=", bound) for kind, bound in cases)
+    assert Check("T0", "nobody", "nowhere", "nothing", made).verdict == verdict
 
 
 def test_t1_numbers():
