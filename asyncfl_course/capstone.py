@@ -28,8 +28,7 @@ from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, differi
 from asyncfl_course.referee.rubric import POWER, Grade, Line, chance
 from asyncfl_course.referee.verdict import NO_VERDICT, judged
 from asyncfl_course.zoo.bench import started
-from asyncfl_course.zoo.exhibits import Invariant
-from asyncfl_course.zoo.mutants import Mutation
+from asyncfl_course.zoo.exhibits import Invariant, Mutation
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings

@@ -16,7 +16,7 @@ from matplotlib import rc_context
 from tables import contradicted, headlines, rows, verdict_counts
 
 from asyncfl_lite.base.style import use_style
-from asyncfl_reproduction.claims.base import TRAINED
+from asyncfl_reproduction.claims.checking import TRAINED
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.searches import draw_tries, tries

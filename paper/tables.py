@@ -23,7 +23,7 @@ from lookups import (
 
 from asyncfl_lite import plots
 from asyncfl_lite.algorithms.base import ALGORITHMS
-from asyncfl_reproduction.claims.base import TRAINED
+from asyncfl_reproduction.claims.checking import TRAINED
 from asyncfl_reproduction.claims.measured import AT_FIXED_RATE, TUNED
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.names import SECONDARY, marked

@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from asyncfl_lite.models.fast import cross_entropy_gradient, has_gradient, kl_gradient
+from asyncfl_lite.models.handwritten_gradients import cross_entropy_gradient, has_gradient, kl_gradient
 
 
 def kl_divergence(target: Tensor, logits: Tensor) -> Tensor:

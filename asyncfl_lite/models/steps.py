@@ -1,8 +1,8 @@
 """Steps of gradient descent: gradients of losses, and optimisers.
 
-Every row of a ``(G, d)`` matrix is one client's or one server's model. Gradients are autograd's; what :mod:`.fast` has
-written out by hand is taken from there. Each row takes the steps that ``torch.optim`` would take for this model alone
-(a test compares them), with a state that starts fresh for every job. A later call may pass fewer rows.
+Every row of a ``(G, d)`` matrix is one client's or one server's model. Gradients are autograd's, except for those that
+:mod:`.handwritten_gradients` has. Each row takes the steps that ``torch.optim`` would take for this model alone (a test
+compares them), with a state that starts fresh for every job. A later call may pass fewer rows.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from asyncfl_lite.models import fast
+from asyncfl_lite.models import handwritten_gradients as handwritten
 from asyncfl_lite.models.stacked import Forward
 
 
-def with_backward(forward: Forward) -> fast.WithBackward:
+def with_backward(forward: Forward) -> handwritten.WithBackward:
     """Return a function like ``forward`` that returns detached outputs, and a function for the backward pass.
 
     The second function maps the gradient of the ``(G, B, …)`` outputs to the gradient of the parameters ``(G, d)``.
     """
-    if fast.ENABLED and (shortcut := fast.shortcut(forward)) is not None:
+    if handwritten.ENABLED and (shortcut := handwritten.shortcut(forward)) is not None:
         return shortcut
 
-    def by_autograd(x: Tensor, inputs: Tensor) -> tuple[Tensor, fast.Backward]:
+    def by_autograd(x: Tensor, inputs: Tensor) -> tuple[Tensor, handwritten.Backward]:
         point = x.detach().requires_grad_()
         outputs = forward(point, inputs)
         return outputs.detach(), lambda gradient: torch.autograd.grad(outputs, point, gradient)[0]
@@ -34,13 +34,13 @@ def with_backward(forward: Forward) -> fast.WithBackward:
 
 
 def losses_and_gradient(
-    loss: fast.Loss, weights: Tensor, predictions: Tensor, *compared: Tensor
+    loss: handwritten.Loss, weights: Tensor, predictions: Tensor, *compared: Tensor
 ) -> tuple[Tensor | None, Tensor]:
     """Return the losses, if they were computed, and the gradient of their weighted sum with respect to ``predictions``.
 
     ``loss`` is a function, a method, or a :class:`~functools.partial` of one with settings.
     """
-    if (gradient := fast.gradient_of(loss, weights, predictions, *compared)) is not None:
+    if (gradient := handwritten.gradient_of(loss, weights, predictions, *compared)) is not None:
         return None, gradient
     leaf = predictions.detach().requires_grad_()
     losses = loss(leaf, *compared)
@@ -163,12 +163,12 @@ class Rows:
         self._optimiser(x, gradient if self._change is None else self._change(x, gradient))
 
 
-Models = Rows | fast.Layers
+Models = Rows | handwritten.Layers
 
 
 def descending(forward: Forward, x: Tensor, optimiser: Step, change: Change | None = None) -> Models:
-    """Return models that take gradient steps from ``x (G, d)``: :class:`Rows`, or what :mod:`.fast` has instead."""
+    """Return models that take gradient steps from ``x (G, d)``: :class:`Rows`, or :mod:`.handwritten_gradients`'."""
     models = None
     if isinstance(optimiser, SGD) and change is None:
-        models = fast.descending(forward, x, optimiser.lr, optimiser.weight_decay)
+        models = handwritten.descending(forward, x, optimiser.lr, optimiser.weight_decay)
     return models or Rows(forward, x, optimiser, change)

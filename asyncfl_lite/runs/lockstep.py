@@ -29,7 +29,8 @@ from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.models.compute import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config, as_config
-from asyncfl_lite.runs.progress import Progress, Shown, Stops, saved_when_interrupted
+from asyncfl_lite.runs.interrupts import Stops, saved_when_interrupted
+from asyncfl_lite.runs.progress import Progress, Shown
 from asyncfl_lite.runs.results import Result, load_complete, mixed_versions
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_lite.simulator.jobs import Job, Outcome

@@ -285,7 +285,7 @@ class Run:
             around.enter_context(torch_threads(self.config.threads))
             train = self.train
             if self.checkpoint is not None:
-                from asyncfl_lite.runs.progress import saved_when_interrupted
+                from asyncfl_lite.runs.interrupts import saved_when_interrupted
 
                 around.enter_context(self)
                 train = around.enter_context(saved_when_interrupted([self])).allowed()(train)

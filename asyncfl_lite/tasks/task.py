@@ -21,7 +21,7 @@ from asyncfl_lite.base.files import data_folder, data_places
 from asyncfl_lite.base.registry import Registry, Settings, on_copies
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.fast import cross_entropy_gradient, has_gradient
+from asyncfl_lite.models.handwritten_gradients import cross_entropy_gradient, has_gradient
 from asyncfl_lite.models.vectors import batch_sizes
 
 if TYPE_CHECKING:

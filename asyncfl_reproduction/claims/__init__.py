@@ -1,7 +1,7 @@
 """The papers' claims, one file per paper; each claim is checked by a function of recorded results."""
 
 from asyncfl_reproduction.claims import fedadt, fedrevive, kuiper
-from asyncfl_reproduction.claims.base import (
+from asyncfl_reproduction.claims.checking import (
     KINDS,
     Claim,
     check_all,

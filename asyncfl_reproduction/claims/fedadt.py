@@ -17,7 +17,7 @@ import pandas as pd
 
 from asyncfl_lite.base.errors import how_many
 from asyncfl_lite.runs.config import PAPERS
-from asyncfl_reproduction.claims.base import ARITHMETIC, CONSTRUCTED, Claim
+from asyncfl_reproduction.claims.checking import ARITHMETIC, CONSTRUCTED, Claim
 from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_finding, compare
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.published import hyperparameters

@@ -13,7 +13,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy import stats
 
-from asyncfl_reproduction.claims.base import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
+from asyncfl_reproduction.claims.checking import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
 from asyncfl_reproduction.claims.findings import (
     Finding,
     against,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from asyncfl_reproduction.claims.base import ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
+from asyncfl_reproduction.claims.checking import ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
 from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_finding, compare
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.measure import fedrevive as measure

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_reproduction.claims import fedadt, fedecho, fedrevive, kuiper
-from asyncfl_reproduction.claims.base import Claim, check_all
+from asyncfl_reproduction.claims.checking import Claim, check_all
 from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.statistics import ERROR_LEVEL, holm

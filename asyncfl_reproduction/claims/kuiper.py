@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from asyncfl_reproduction.claims.base import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
+from asyncfl_reproduction.claims.checking import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
 from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_finding, compare
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.measure import kuiper as measure

@@ -22,7 +22,7 @@ from types import FrameType
 import psutil
 
 from asyncfl_lite.cli import INTERRUPTED
-from asyncfl_lite.runs.progress import signals_to_hear
+from asyncfl_lite.runs.interrupts import signals_to_hear
 
 MESSAGE = "asyncfl-lite: interrupted; finished and saved work is kept, and the same command continues"
 GRACE = 8.0

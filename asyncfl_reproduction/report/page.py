@@ -18,7 +18,7 @@ from PIL import Image as Pixels
 from asyncfl_lite import plots
 from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims import VERDICTS, Measured
-from asyncfl_reproduction.claims.base import check_all
+from asyncfl_reproduction.claims.checking import check_all
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (

@@ -14,7 +14,7 @@ import pandas as pd
 
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.claims import CLAIMS, VERDICTS, Measured, check_all, table_of_claims
-from asyncfl_reproduction.claims.base import KINDS, TRAINED, Checked
+from asyncfl_reproduction.claims.checking import KINDS, TRAINED, Checked
 from asyncfl_reproduction.claims.findings import Seeds
 from asyncfl_reproduction.claims.headlines import check_headlines
 from asyncfl_reproduction.claims.measured import ACCURACY, TUNED

@@ -15,7 +15,8 @@ from torch.func import vmap
 from asyncfl_lite import Config, run, schedule
 from asyncfl_lite.clients.cohorts import ClientData, Cohort, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.models import CNN, MLP, fast
+from asyncfl_lite.models import CNN, MLP
+from asyncfl_lite.models import handwritten_gradients as handwritten
 from asyncfl_lite.models.stacked import Alone, chain_of, stacked_forward
 from asyncfl_lite.models.steps import SGD, Rows, descending, with_backward
 from asyncfl_lite.models.vectors import VectorModel
@@ -305,9 +306,9 @@ def test_what_is_written_out_has_the_bits_of_autograd(name, size, monkeypatch):
     x = model.flatten()[0] + 0.1 * torch.randn(3, model.num_parameters, generator=generator)
     inputs, weights = (torch.randn(3, size, *shape, generator=generator) for shape in ((1, 8, 8), (10,)))
     found = []
-    assert fast.shortcut(stacked_forward(model)) is not None
+    assert handwritten.shortcut(stacked_forward(model)) is not None
     for enabled in (True, False):
-        monkeypatch.setattr(fast, "ENABLED", enabled)
+        monkeypatch.setattr(handwritten, "ENABLED", enabled)
         outputs, backward = with_backward(stacked_forward(model))(x, inputs)
         found.append((outputs, backward(weights)))
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True)) and not outputs.requires_grad
@@ -328,9 +329,9 @@ def test_fast_steps_are_the_plain_ones_up_to_rounding(name, weight_decay, alone,
     first, forward = x.clone(), Alone(model) if alone else stacked_forward(model)
     lr = 0.3 if alone else torch.tensor([[0.3], [0.01], [0.1]], dtype=torch.float64)
     fused = descending(forward, x, SGD(lr, weight_decay))
-    monkeypatch.setattr(fast, "ENABLED", False)
+    monkeypatch.setattr(handwritten, "ENABLED", False)
     plain = descending(forward, x, SGD(lr, weight_decay))
-    assert isinstance(fused, fast.Layers) and isinstance(plain, Rows)
+    assert isinstance(fused, handwritten.Layers) and isinstance(plain, Rows)
     for rows in (count, count, max(1, count - 1)):
         inputs, gradient, other = drawn(rows, 5, 1, 8, 8), drawn(rows, 5, 10), drawn(model.num_parameters)
         outputs = []

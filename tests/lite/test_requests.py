@@ -14,7 +14,7 @@ from torch import nn
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, multi_teacher_loss, uncertainty_aware_loss
-from asyncfl_lite.models import fast
+from asyncfl_lite.models import handwritten_gradients as handwritten
 from asyncfl_lite.models.compute import (
     MODELS_AT_ONCE,
     Answers,
@@ -237,5 +237,5 @@ def test_a_run_has_the_same_bits_with_and_without_hand_written_gradients(method,
     settings = {"client_optimizer": "adam", "client_lr": 0.01, "rounds": 4, "clients": 10, "concurrency": 5}
     config = Config(task="digits", algorithm=method, **settings)
     by_hand = run(config)
-    monkeypatch.setattr(fast, "ENABLED", False)
+    monkeypatch.setattr(handwritten, "ENABLED", False)
     assert torch.equal(by_hand.x, run(config).x)

@@ -24,7 +24,7 @@ from asyncfl_reproduction.claims import (
     check_claims,
     table_of_discoveries,
 )
-from asyncfl_reproduction.claims.base import CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, check_claim, not_run
+from asyncfl_reproduction.claims.checking import CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, check_claim, not_run
 from asyncfl_reproduction.claims.findings import Finding, all_of, as_equality, compare
 from asyncfl_reproduction.claims.measured import AT_FIXED_RATE
 from asyncfl_reproduction.grid.columns import FIXED

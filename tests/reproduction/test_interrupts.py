@@ -13,7 +13,7 @@ import pytest
 from asyncfl_lite import Config, Run, load_result, run, run_many
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs import lockstep
-from asyncfl_lite.runs.progress import Interrupted
+from asyncfl_lite.runs.interrupts import Interrupted
 from asyncfl_lite.runs.results import Trained
 from asyncfl_lite.runs.run import run_in
 from asyncfl_reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
