@@ -8,12 +8,11 @@ the function that carries it out.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncfl_lite.base.errors import ConfigError, how_many, shown, unknown_name
+from asyncfl_lite.base.errors import ConfigError, SimulationError, how_many, needs, shown, unknown_name
 from asyncfl_lite.cli import WithDefaults, file, folder, takes_own
 from asyncfl_reproduction.grid.interrupts import MESSAGE, ends_when_interrupted
 from asyncfl_reproduction.home import CELLS, kept_in, tier_file, tiers
@@ -226,10 +225,15 @@ def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
 def _report(options: argparse.Namespace) -> int:
     import pandas as pd
 
-    os.environ["MPLBACKEND"] = "agg"  # no windows
+    with needs("grid", "the report"):
+        from papermill.exceptions import PapermillExecutionError
+
     from asyncfl_reproduction.report.notebook import make_report
 
-    page = make_report(options.tier, options.runs, kept=options.results)
+    try:
+        page = make_report(options.tier, options.runs, kept=options.results)
+    except PapermillExecutionError as error:
+        raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
     for name, chosen in (("cells", columns), ("summary", None)):
         kept = page.parent / "tables" / f"{name}.csv"

@@ -7,15 +7,16 @@ everything else. The content of the pages comes from :mod:`asyncfl_reproduction.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from asyncfl_lite.base.errors import SimulationError, needs
+from asyncfl_lite.base.errors import needs
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.grid.kernels import quiet_kernels
 from asyncfl_reproduction.home import CELLS, NOTEBOOKS, kept_in, tier_file
 
 if TYPE_CHECKING:
@@ -93,55 +94,28 @@ def make_report(tier: str | Path, runs: str | Path = "runs", *, kept: str | Path
 
     Raises:
         ConfigError: if the tier has no file.
-        SimulationError: if a cell of the notebook fails.
     """
     with needs("grid", "the report"):
-        import nbformat
+        import papermill
 
     file = tier_file(tier)
     cells = expand_grid(file)
     folder = Path(runs) / cells[0].shelf
     folder.mkdir(parents=True, exist_ok=True)
     executed = folder / "report.ipynb"
+    quiet_kernels()
     parameters = {
         "tier_file": str(file.resolve()),
         "runs": str(Path(runs).resolve()),
         "kept": str((kept_in() if kept is None else Path(kept)).resolve()),
         "tables": str((folder / "tables").resolve()),
     }
-    own = is_own(cells)
-    notebook = own_notebook(cells[0].shelf, file) if own else nbformat.read(NOTEBOOKS / "report.ipynb", as_version=4)
-    execute(notebook, parameters)
-    write_atomically(executed, nbformat.writes(notebook))
+    notebook = own_notebook(cells[0].shelf, file) if is_own(cells) else NOTEBOOKS / "report.ipynb"
+    papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
     pages = as_pages(executed)
     for name, html in pages.items():
         write_atomically(folder / name, html)
     return folder / next(iter(pages))
-
-
-def execute(notebook: NotebookNode, parameters: Mapping[str, str]) -> None:
-    """Execute a notebook here, with its parameters behind its own, and put the outputs into its cells.
-
-    A kernel would do the same, but first import everything a second time.
-    """
-    from IPython.core.interactiveshell import InteractiveShell
-    from IPython.utils.capture import capture_output
-    from nbformat.v4 import new_code_cell, new_output
-    from traitlets.config import Config
-
-    (index,) = (i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", []))
-    given = "\n".join(f"{name} = {value!r}" for name, value in parameters.items())
-    notebook.cells.insert(index + 1, new_code_cell(given, metadata={"tags": ["injected-parameters"]}))
-    InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # display() writes to it
-    names: dict[str, object] = {}
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            try:
-                with capture_output() as shown:
-                    exec(cell.source, names)
-            except Exception as error:
-                raise SimulationError(f"report: its notebook failed with {type(error).__name__}: {error}") from error
-            cell.outputs = [new_output("display_data", one.data, metadata=one.metadata) for one in shown.outputs]
 
 
 def as_pages(executed: str | Path) -> dict[str, str]:

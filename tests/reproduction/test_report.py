@@ -15,7 +15,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 
-from asyncfl_lite.base.errors import ConfigError, SimulationError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.claims import CLAIMS, Measured
 from asyncfl_reproduction.grid.cells import expand_grid
@@ -24,7 +24,6 @@ from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.measure import fedrevive
 from asyncfl_reproduction.published import artefacts, layout, published
 from asyncfl_reproduction.report import Recorded, export, head_to_head, metrics, page, summary, tables
-from asyncfl_reproduction.report import notebook as making
 from asyncfl_reproduction.report import recorded as reading
 from asyncfl_reproduction.report.notebook import as_pages, make_report
 from asyncfl_reproduction.report.recorded import Ours
@@ -343,15 +342,17 @@ def test_what_is_not_in_runs_is_read_from_the_kept_tables(tmp_path):
 
 
 def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out(monkeypatch, tmp_path):
+    import papermill
+
     book = nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4)
     (parameters,) = [cell for cell in book.cells if "parameters" in cell.metadata.get("tags", [])]
     given = {}
 
-    def execute(notebook, values):
+    def execute(source, executed, values, **options):
         given.update(values)
-        notebook.cells = [nbformat.v4.new_markdown_cell("# Made")]
+        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Made")]), executed)
 
-    monkeypatch.setattr(making, "execute", execute)
+    monkeypatch.setattr(papermill, "execute_notebook", execute)
     made = make_report("smoke", tmp_path)
     assert made == tmp_path / "smoke/report.html" and "Made" in made.read_text()
     assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
@@ -360,19 +361,6 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
         ConfigError, match="tier: 'medium' is not known. Allowed: exact, headline, laptop, league, paper"
     ):
         make_report("medium", tmp_path)
-
-
-def test_a_notebook_is_executed_with_its_parameters_and_a_failure_says_why():
-    code = [making.OWN_PARAMETERS, "from IPython.display import HTML, display\ndisplay(HTML(runs), HTML(kept))"]
-    cells = [nbformat.v4.new_code_cell(one) for one in code]
-    cells[0].metadata.tags = ["parameters"]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    making.execute(notebook, {"runs": "it's \\mine"})
-    nbformat.validate(notebook)
-    assert [out.data["text/html"] for out in notebook.cells[-1].outputs] == ["it's \\mine", "results"]
-    notebook.cells.append(nbformat.v4.new_code_cell("1 / 0"))
-    with pytest.raises(SimulationError, match="its notebook failed with ZeroDivisionError: division by zero"):
-        making.execute(notebook, {})
 
 
 def test_a_report_has_a_page_per_paper_and_links_that_lead_somewhere(tmp_path):
