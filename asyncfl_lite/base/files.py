@@ -19,6 +19,7 @@ import lzma
 import os
 import re
 import secrets
+import time
 import tomllib
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -85,6 +86,7 @@ def write_atomically(
     """Write text, or what a function writes into an open file, to ``path`` completely or not at all.
 
     The earlier content is moved to ``keep``, if given; a process that dies in between leaves ``keep``, but no ``path``.
+    What a process that was killed has left of the same file is deleted, unless it may still be written.
 
     Raises:
         ResultError: if the file cannot be written, naming the path and the reason (full disk, no permission).
@@ -93,6 +95,7 @@ def write_atomically(
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        clear_parts(path, untouched=ABANDONED)
         with part.open("xb") as file:  # "x" never overwrites a file, nor follows a link
             if isinstance(content, str):
                 file.write(content.encode())
@@ -127,11 +130,20 @@ def unsealed(content: bytes) -> memoryview:
     return whole[:-DIGEST]
 
 
-def clear_parts(path: str | Path) -> None:
-    """Delete the partial files of ``path`` that :func:`write_atomically` leaves behind if its process is killed."""
+ABANDONED = 3600.0
+"""Seconds without a write after which a partial file's process must be dead."""
+
+
+def clear_parts(path: str | Path, *, untouched: float = 0.0) -> None:
+    """Delete the partial files of ``path`` that :func:`write_atomically` leaves behind if its process is killed.
+
+    Where others may be writing the same file, ``untouched`` spares what was written within so many seconds.
+    """
     path = Path(path)
     for part in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 16}.part"):
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # another process may have finished or deleted it
+            if time.time() - part.lstat().st_mtime >= untouched:
+                part.unlink()
 
 
 LARGE = 2**30

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import AUTO, actual, usual_torch
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, shown
-from asyncfl_lite.base.files import as_path, write_atomically
+from asyncfl_lite.base.files import as_path, clear_parts, write_atomically
 from asyncfl_lite.base.registry import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
@@ -228,6 +228,8 @@ class Result:
             **self._about(),
             "files": {name: store.digest(text) for name, text in contents.items()},
         }
+        for name in (*contents, WEIGHTS, "result.json"):
+            clear_parts(folder / name)  # of an earlier try that was killed while it wrote them
         for name, text in contents.items():
             write_atomically(folder / name, text)
         if weights and self.trained is not None:

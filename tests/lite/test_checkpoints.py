@@ -20,7 +20,7 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.runs.store import HEAD
+from asyncfl_lite.runs.store import HEAD, TABLES
 from conftest import EVERYTHING, contents, die_after, same
 
 SMALL = {"clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
@@ -231,6 +231,22 @@ def test_killed_between_two_names_the_one_before_is_used(tmp_path):
     (tmp_path / ".run.pt.notes.part").write_bytes(b"somebody else's")
     same(run(config, checkpoint=path), run(config, checkpoint=tmp_path / "new.pt"))
     assert list(tmp_path.iterdir()) == [tmp_path / ".run.pt.notes.part"]
+
+
+def test_what_killed_writes_left_goes_with_the_next_one(tmp_path):
+    """A run's folder has one process, so all of it goes; elsewhere a part may belong to a process that still writes."""
+    files = ("result.json", "weights.safetensors", *(f"{name}.csv" for name in TABLES))
+    for name in files:
+        (tmp_path / f".{name}.0123456789abcdef.part").write_bytes(b"half of it")
+    (tmp_path / ".curve.csv.notes.part").write_bytes(b"somebody else's")
+    run(Config(rounds=2)).save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*files, ".curve.csv.notes.part"}
+    fresh, old = (tmp_path / f".x.txt.{digit * 16}.part" for digit in "01")
+    for part in (fresh, old):
+        part.write_text("half of it")
+    os.utime(old, (0, 0))
+    write_atomically(tmp_path / "x.txt", "whole")
+    assert fresh.exists() and not old.exists()
 
 
 def test_loading_executes_nothing(tmp_path):
