@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import asyncfl_lite
-from asyncfl_course import kept
+from asyncfl_course import progress_file
 from asyncfl_course.expectations import Found, Malformed, Wrong, close, expect_close, shown
 from asyncfl_lite.base.errors import AsyncFLError
 
@@ -186,7 +186,7 @@ def check(id: str, answer: Any) -> Checked:
                            f"exercises are {', '.join(known)}"))  # fmt: skip
     checked = _checked(known[id], answer, first=not _missed_before(id, answer))
     _ATTEMPTS.append(Attempt(id, answer, checked.state, time.monotonic(), checked.guess))
-    kept.note(id, checked.state)
+    progress_file.note(id, checked.state)
     return checked
 
 

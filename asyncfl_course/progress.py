@@ -6,7 +6,7 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-from asyncfl_course import kept
+from asyncfl_course import progress_file
 from asyncfl_course.exercises import Attempt, attempts, exercises
 
 
@@ -61,8 +61,8 @@ def progress() -> Progress:
         >>> lessons.progress().lessons["00"]["00.1"] in ("open", "wrong", "right")
         True
     """
-    content = kept.read()
-    kept_here = kept.file() is not None
+    content = progress_file.read()
+    kept_here = progress_file.file() is not None
     states = {id: one.get("state", "open") for id, one in content["exercises"].items()} if kept_here else {}
     found: dict[str, dict[str, str]] = {}
     for id in sorted(exercises(), key=_order):

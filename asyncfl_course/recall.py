@@ -7,7 +7,7 @@ import html
 from dataclasses import dataclass
 from pathlib import Path
 
-from asyncfl_course import kept
+from asyncfl_course import progress_file
 from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.base.files import settings_in
 
@@ -94,7 +94,7 @@ def recall(lesson: str, *letters: str) -> Recall:
     if said:
         if len(said) != len(asked.items) or not set(said) <= set(LETTERS):
             raise AsyncFLError(f"recall: {len(asked.items)} letters of a, b, c are asked for, got {', '.join(letters)}")
-        kept.note_recall(before, asked.right)
+        progress_file.note_recall(before, asked.right)
     return asked
 
 

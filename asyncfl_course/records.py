@@ -14,10 +14,10 @@ from asyncfl_reproduction.grid.columns import FIXED, PLAIN, RATE_1, untuned
 from asyncfl_reproduction.grid.tidy import CURVES, RUNS, paper_of
 from asyncfl_reproduction.home import CELLS, RESULTS
 from asyncfl_reproduction.league.entry import check_rules, read_entry
+from asyncfl_reproduction.number_texts import with_ends
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, as_level, contrast, equivalence, interval, judge
 from asyncfl_reproduction.theory.pictures import bound_figure
 from asyncfl_reproduction.tuning.outcomes import of_cells, rows_of
-from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, OPEN, REVERSED
-from asyncfl_reproduction.written import with_ends
+from asyncfl_reproduction.verdict_words import EQUIVALENT, HOLDS, NOT_RUN, OPEN, REVERSED

@@ -18,7 +18,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from asyncfl_course import kept
+from asyncfl_course import progress_file
 from asyncfl_lite.base.errors import how_many
 
 LEARNER, SOLVED = "student", "solutions"
@@ -93,7 +93,7 @@ def write(root: Path) -> tuple[list[str], list[str]]:
         made[path.name] = _digest(mine)
         written.append(path.name)
     (student / MADE).write_text(json.dumps(made, indent=1))
-    kept.start(student)
+    progress_file.start(student)
     return written, left
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from asyncfl_course import kept
+from asyncfl_course import progress_file
 from asyncfl_course.exercises import exercises
 
 PLANS = {
@@ -112,7 +112,7 @@ def collect(folder: Path) -> str:
     solved: dict[str, set[str]] = {}
     rows, damaged = [], []
     for path in sorted(folder.rglob("*.json")):
-        alone = path.stem.replace(Path(kept.NAME).stem, "").strip(" _-.")
+        alone = path.stem.replace(Path(progress_file.NAME).stem, "").strip(" _-.")
         student = alone or path.parent.name
         try:
             answers = json.loads(path.read_text(encoding="utf-8"))["exercises"]

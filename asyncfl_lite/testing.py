@@ -37,7 +37,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import GlobalStates, stream, untouched_generators
 from asyncfl_lite.models.base import ModelSpec, initial_model
 from asyncfl_lite.models.features import check_takes_embeddings, table_of
-from asyncfl_lite.models.given import GivenModel, OwnModel
+from asyncfl_lite.models.own_models import GivenModel, OwnModel
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from asyncfl_reproduction.verdicts import ABOVE, BELOW, EQUIVALENT, FAILS, HOLDS, LITTLE, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import ABOVE, BELOW, EQUIVALENT, FAILS, HOLDS, LITTLE, OPEN, REVERSED
 
 FEWEST_SEEDS = 3
 ERROR_LEVEL = 0.05

@@ -39,6 +39,8 @@ from asyncfl_lite.tasks import TASKS, Task
 from asyncfl_reproduction.digests import checked, seal
 
 RESULTS = Path(__file__).parent / "results"
+INSTRUCTIONS = torch.backends.cpu.get_cpu_capability()
+"""The processor's vector instructions, such as AVX2 or AVX512; each kind has goals and recorded figures of its own."""
 FEDECHO = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "client_lr": 0.1, "eval_every": 10}
 FEDREVIVE = {"task": "digits", "delay": "fedrevive", "partition": "dirichlet_wrap", "alpha": 0.5, "clients": 1000,
              "concurrency": 100, "client_lr": 0.1, "eval_every": 10}  # fmt: skip
@@ -47,7 +49,7 @@ Figure = dict[str, object]
 
 def goal(avx2: float, avx512: float, limit: str) -> Figure:
     """Return a figure's goal on this processor, and what limits the figure."""
-    return {"target": avx512 if torch.backends.cpu.get_cpu_capability() == "AVX512" else avx2, "limit": limit}
+    return {"target": avx512 if INSTRUCTIONS == "AVX512" else avx2, "limit": limit}
 
 
 @TASKS.register("mnist5k_28")
@@ -333,28 +335,25 @@ SECTIONS = {
 def main() -> None:
     """Measure and print the figures, compare them with the recorded ones, and record them if asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--record", action="store_true", help="write what is measured into benchmarks/results/cpu.json")
+    parser.add_argument("--record", action="store_true", help="write what is measured into benchmarks/results/")
     parser.add_argument("--only", choices=SECTIONS, action="append", help="only this section; may be repeated")
     parser.add_argument("--all", action="store_true", help="figures without a goal too, some ten minutes")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    file = RESULTS / "cpu.json"
+    file = RESULTS / f"{INSTRUCTIONS}.json"
     recorded = json.loads(checked(file).read_text())["figures"] if file.exists() else []
     before = {figure["name"]: figure for figure in recorded}
-    figures = []
+    now = before.copy()
+    machine = {"processor": _processor(), "system": platform.system(), "threads": 1}
     for name in options.only or (SECTIONS if options.all else WITH_GOALS):
         print(f"\n{name}: {SECTIONS[name].__doc__.strip()}")
         for figure in SECTIONS[name]():
-            figures.append(figure)
             print(line(figure, before.get(figure["name"])), flush=True)
-    if options.record:
-        machine = {"processor": _processor(), "system": platform.system(), "threads": 1}
-        measured = {figure["name"]: figure for figure in figures}
-        figures = [measured.pop(name, figure) for name, figure in before.items()] + list(measured.values())
-        content = {"machine": machine, "versions": versions(), "figures": figures}
-        RESULTS.mkdir(exist_ok=True)
-        file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-        seal(file)
+            now[figure["name"]] = figure
+            if options.record:
+                content = {"machine": machine, "versions": versions(), "figures": [*now.values()]}
+                file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+                seal(file)
 
 
 def line(figure: Figure, before: Figure | None) -> str:

@@ -16,13 +16,13 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.home import tier_file
 from asyncfl_reproduction.measure.fedecho import LAWS, versions_held
 from asyncfl_reproduction.measure.operations import operations
+from asyncfl_reproduction.number_texts import interval_text
 from asyncfl_reproduction.published import hyperparameters, published
+from asyncfl_reproduction.report.leads import RATES as FEDBUFFS
 from asyncfl_reproduction.report.names import FOOTNOTE
-from asyncfl_reproduction.report.together import RATES as FEDBUFFS
 from asyncfl_reproduction.statistics import ERROR_LEVEL, LOOKS, benjamini_hochberg, contrast, holm, scaled
 from asyncfl_reproduction.tuning.grids import read_grids
 from asyncfl_reproduction.tuning.outcomes import METRIC, kept_in, of_cells
-from asyncfl_reproduction.written import interval_text
 
 TIERS = ("laptop", "league", "real", "exact")
 """Tiers whose runs are counted."""

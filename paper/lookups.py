@@ -13,11 +13,11 @@ from asyncfl_reproduction.claims import Measured
 from asyncfl_reproduction.claims.measured import INSTEAD
 from asyncfl_reproduction.grid.columns import ALL, PLAIN, RATE_1, TUNED
 from asyncfl_reproduction.home import RESULTS, tier_file
+from asyncfl_reproduction.number_texts import in_points
 from asyncfl_reproduction.published import hyperparameters
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.statistics import Contrast, contrast
-from asyncfl_reproduction.verdicts import ABOVE, BELOW, EQUIVALENT, LITTLE, OPEN
-from asyncfl_reproduction.written import in_points
+from asyncfl_reproduction.verdict_words import ABOVE, BELOW, EQUIVALENT, LITTLE, OPEN
 
 HERE = Path(__file__).parent
 LOOKUP = re.compile(r'#(\w+)\(\s*"([^"]+)"(?:,\s*"([^"]+)")?(?:,\s*column:\s*"([^"]+)")?\s*\)')

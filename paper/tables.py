@@ -26,10 +26,10 @@ from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_reproduction.claims.checking import TRAINED
 from asyncfl_reproduction.claims.measured import AT_FIXED_RATE, TUNED
 from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.report.leads import RATES as FEDBUFFS
 from asyncfl_reproduction.report.names import SECONDARY, marked
-from asyncfl_reproduction.report.together import RATES as FEDBUFFS
 from asyncfl_reproduction.statistics import EQUAL_POINTS, contrast
-from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, OPEN, REVERSED, VERDICTS, counted
+from asyncfl_reproduction.verdict_words import EQUIVALENT, HOLDS, OPEN, REVERSED, VERDICTS, counted
 
 MAIN = {"fedecho": "fedecho/table2/large-dir0.1/fedecho-natural", "fedrevive": "fedrevive/table1/cifar10/fedrevive",
         "kuiper": "kuiper/fig3b/bias1/kuiper", "fedadt": "fedadt/table1/mnist-dir0.1/fedadt"}  # fmt: skip

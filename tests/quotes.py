@@ -18,7 +18,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from asyncfl_reproduction.published import hyperparameters, published
-from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
 
 NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 NOT_PROSE = re.compile(

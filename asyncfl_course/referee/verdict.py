@@ -30,7 +30,7 @@ class Verdict:
     Attributes:
         plan: the plan.
         digest: the SHA-256 digest of its seal.
-        verdict: one of :data:`asyncfl_reproduction.verdicts.VERDICTS`, or ``no verdict``.
+        verdict: one of :data:`asyncfl_reproduction.verdict_words.VERDICTS`, or ``no verdict``.
         detail: the numbers or the reason behind the verdict.
         mean, low, high: mean difference and the limits of its interval, in points; NaN if nothing was compared.
     """

@@ -6,7 +6,7 @@ from asyncfl_lite.models.images import CNN, MLP, ResNet
 MODELS.expect(
     __name__,
     {
-        "given": ("given",),
+        "own_models": ("given",),
         "text": ("text_transformer", "lstm"),
         "transformers": ("bert", "t5", "causal_lm"),
         "video": ("resnet3d",),

@@ -25,7 +25,7 @@ from asyncfl_lite.base.registry import Registry, Settings, nested
 if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a preset
     from asyncfl_lite.algorithms import Algorithm
     from asyncfl_lite.clients.cohorts import LocalTraining
-    from asyncfl_lite.models.given import OwnModel
+    from asyncfl_lite.models.own_models import OwnModel
 
     Group = Any
     PresetName = str | None
@@ -399,7 +399,7 @@ def as_config(given: Config | Mapping[str, Any], model: OwnModel | None = None) 
         raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
     if model is None:
         return config
-    from asyncfl_lite.models.given import GivenModel
+    from asyncfl_lite.models.own_models import GivenModel
 
     return config.model_copy(update={"model": "given", "model_settings": GivenModel.of(model)})
 

@@ -37,7 +37,7 @@ from asyncfl_lite.simulator.jobs import Job, Outcome
 from asyncfl_lite.tasks import Task
 
 if TYPE_CHECKING:
-    from asyncfl_lite.models.given import OwnModel
+    from asyncfl_lite.models.own_models import OwnModel
 
 
 class _Course:

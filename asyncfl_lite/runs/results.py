@@ -17,10 +17,10 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import AUTO, actual, usual_torch
 from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, shown
 from asyncfl_lite.base.files import as_path, clear_parts, write_atomically
+from asyncfl_lite.base.locks import alone_at
 from asyncfl_lite.base.registry import on_copies
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.vectors import batch_sizes, copied
@@ -35,7 +35,7 @@ from asyncfl_lite.tasks.partitions import by_client
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from asyncfl_lite.models.given import OwnModel
+    from asyncfl_lite.models.own_models import OwnModel
 
 CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predicted"]
 """Columns of the table of classes."""

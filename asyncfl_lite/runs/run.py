@@ -17,10 +17,10 @@ import pandas as pd
 import torch
 from torch import nn
 
-from asyncfl_lite.base.claims import alone_at
 from asyncfl_lite.base.devices import actual, check_device, torch_threads, usual_torch
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
+from asyncfl_lite.base.locks import alone_at
 from asyncfl_lite.base.registry import is_ours, on_copies
 from asyncfl_lite.base.streams import stream, told_of_draws
 from asyncfl_lite.clients.cohorts import ClientData
@@ -46,7 +46,7 @@ from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
 
 if TYPE_CHECKING:
-    from asyncfl_lite.models.given import OwnModel
+    from asyncfl_lite.models.own_models import OwnModel
     from asyncfl_lite.runs.progress import Shown
 
 Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module

@@ -15,7 +15,7 @@ from asyncfl_reproduction.claims.fedrevive import FEDREVIVE
 from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.kuiper import KUIPER
 from asyncfl_reproduction.claims.measured import Measured
-from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, VERDICTS
+from asyncfl_reproduction.verdict_words import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED, VERDICTS
 
 CLAIMS: dict[str, list[Claim]] = {"fedecho": FEDECHO, "fedrevive": FEDREVIVE, "kuiper": KUIPER, "fedadt": FEDADT}
 

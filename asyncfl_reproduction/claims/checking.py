@@ -1,7 +1,7 @@
 """The papers' claims, each with a function that checks it on recorded results, and the code that runs these checks.
 
-The rule is in :mod:`.statistics`, and the names of verdicts are in :mod:`.verdicts`. Each claim also has the verdict on
-the paper's own printed numbers.
+The rule is in :mod:`.statistics`, and the names of verdicts are in :mod:`.verdict_words`. Each claim also has the
+verdict on the paper's own printed numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from asyncfl_reproduction.claims.findings import Finding, short
 from asyncfl_reproduction.claims.measured import ACCURACY, AT_FIXED_RATE, TUNED, UNTRAINED, Measured
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.statistics import ERROR_LEVEL, benjamini_hochberg
-from asyncfl_reproduction.verdicts import NOT_RUN, OPEN, REFUTED
+from asyncfl_reproduction.verdict_words import NOT_RUN, OPEN, REFUTED
 
 TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
     *("trained", "clock", "arithmetic", "by construction", "not checkable here"),

@@ -22,7 +22,7 @@ from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_fi
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.published import hyperparameters
 from asyncfl_reproduction.statistics import FEWEST_SEEDS
-from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, OPEN
+from asyncfl_reproduction.verdict_words import FAILS, HOLDS, NOT_RUN, OPEN
 
 TARGETS = {"mnist": 0.9, "fmnist": 0.75, "cifar10": 0.4, "cifar100": 0.1}
 FIG1_TARGET = 0.35

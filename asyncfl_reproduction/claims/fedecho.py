@@ -27,7 +27,7 @@ from asyncfl_reproduction.claims.measured import UNTRAINED, Measured
 from asyncfl_reproduction.measure import fedecho as measure
 from asyncfl_reproduction.published import hyperparameters
 from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, deviation, scaled
-from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
 
 BASELINES = ("fedbuff", "ca2fl", "fedac", "fadas")
 SETS = ("fedecho-cross", "fedecho-natural", "fedecho-synthetic")

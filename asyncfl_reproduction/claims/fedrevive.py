@@ -17,10 +17,10 @@ from asyncfl_reproduction.claims.checking import ARITHMETIC, CONSTRUCTED, NOT_CH
 from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_finding, compare
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.measure import fedrevive as measure
+from asyncfl_reproduction.number_texts import mean_text
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import contrast
-from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN
-from asyncfl_reproduction.written import mean_text
+from asyncfl_reproduction.verdict_words import FAILS, HOLDS, NOT_RUN
 
 DATA = ("cifar10", "cifar100", "newsgroups", "femnist")
 ASYNCHRONOUS = ("fedbuff", "afl_dw", "dd_fedrevive", "fedrevive")

@@ -14,9 +14,9 @@ import pandas as pd
 
 from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction import statistics
+from asyncfl_reproduction.number_texts import interval_text, mean_text
 from asyncfl_reproduction.statistics import EQUAL_POINTS, Contrast, contrast, within_a_claim
-from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN, REFUTED, joined, parts_counted
-from asyncfl_reproduction.written import interval_text, mean_text
+from asyncfl_reproduction.verdict_words import FAILS, HOLDS, NOT_RUN, REFUTED, joined, parts_counted
 
 MOST_LISTED = 6
 """Largest number of parts of a claim that a finding lists one by one."""

@@ -18,7 +18,7 @@ from asyncfl_reproduction.claims.checking import Claim, check_all
 from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.statistics import ERROR_LEVEL, holm
-from asyncfl_reproduction.verdicts import NOT_RUN
+from asyncfl_reproduction.verdict_words import NOT_RUN
 
 
 def _best(m: Measured, cells: Sequence[str]) -> str | None:

@@ -20,10 +20,10 @@ from asyncfl_reproduction.claims.checking import ARITHMETIC, CLOCK, CONSTRUCTED,
 from asyncfl_reproduction.claims.findings import Finding, against, all_of, as_finding, compare
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.measure import kuiper as measure
+from asyncfl_reproduction.number_texts import interval_text, mean_text
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import contrast
-from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN
-from asyncfl_reproduction.written import interval_text, mean_text
+from asyncfl_reproduction.verdict_words import HOLDS, NOT_RUN
 
 
 def printed_seconds(table: str) -> dict[str, dict[str, float]]:

@@ -15,9 +15,9 @@ import pandas as pd
 from asyncfl_lite.runs.results import Result, is_constant_answer
 from asyncfl_reproduction.claims.findings import Finding, against, as_equality, compare
 from asyncfl_reproduction.grid.cells import ALL_PRINTED, SERVER_RATE, TWIN
+from asyncfl_reproduction.number_texts import interval_text, time_text
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios
-from asyncfl_reproduction.verdicts import NOT_RUN, OPEN
-from asyncfl_reproduction.written import interval_text, time_text
+from asyncfl_reproduction.verdict_words import NOT_RUN, OPEN
 
 ACCURACY = "last5_accuracy"
 """The number that is compared by default: the mean of the last five tests."""

@@ -24,8 +24,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.claims import Elsewhere
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, needs
+from asyncfl_lite.base.locks import Elsewhere
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_in_turn
 from asyncfl_lite.runs.results import Result, load_complete

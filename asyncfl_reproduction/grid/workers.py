@@ -6,7 +6,7 @@ other cell with it. The number of starts is noted in the cell's folder; after :d
 failed.
 
 Another grid may run cells of the same folder at the same time, here or elsewhere (such as an array of jobs on a
-cluster). A cell that it has claimed (:mod:`asyncfl_lite.base.claims`) is left to it.
+cluster). A cell that it has claimed (:mod:`asyncfl_lite.base.locks`) is left to it.
 
 Dask is used through its own client. joblib's Dask backend (1.6) waits forever for a task whose workers died, and if
 there is only one worker with one thread, it runs the tasks itself.
@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asyncfl_lite.base.claims import CLAIM, Elsewhere, claimed, is_left_behind
 from asyncfl_lite.base.errors import ConfigError, ResultError, SimulationError, needs, reason
 from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.locks import CLAIM, Elsewhere, claimed, is_left_behind
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.interrupts import end_with
 

@@ -22,7 +22,7 @@ from asyncfl_reproduction.claims.findings import Finding, against, compare
 from asyncfl_reproduction.claims.measured import ACCURACY, UNTRAINED, Measured
 from asyncfl_reproduction.league.costs import storage
 from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, benjamini_hochberg, contrast, scaled
-from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import EQUIVALENT, HOLDS, NOT_RUN, OPEN, REVERSED
 
 ANSWERED = "answered"
 SIGNS = {HOLDS: ">", EQUIVALENT: "≈"}

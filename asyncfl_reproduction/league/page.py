@@ -34,13 +34,13 @@ from asyncfl_reproduction.league.standings import (
     Times,
     ranked,
 )
+from asyncfl_reproduction.number_texts import with_signs
 from asyncfl_reproduction.report.figures import finish, legend_of, panels
 from asyncfl_reproduction.report.head_to_head import draw_ranks
 from asyncfl_reproduction.report.page import picture
 from asyncfl_reproduction.statistics import Contrast
 from asyncfl_reproduction.tuning.choices import best_of, edges_of, in_words, tried
 from asyncfl_reproduction.tuning.grids import name_of
-from asyncfl_reproduction.written import with_signs
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
 HEADINGS = {"tuned": ("Tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}

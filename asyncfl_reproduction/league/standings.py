@@ -25,7 +25,7 @@ from asyncfl_reproduction.league.across import TARGET_SHARE
 from asyncfl_reproduction.league.field import REFERENCE, Place
 from asyncfl_reproduction.report.head_to_head import Ranking, ranking
 from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, contrast, holm, interval
-from asyncfl_reproduction.verdicts import EQUIVALENT, OPEN
+from asyncfl_reproduction.verdict_words import EQUIVALENT, OPEN
 
 BETTER, WORSE = "better", "worse"
 VERDICTS = (BETTER, WORSE, EQUIVALENT, OPEN)

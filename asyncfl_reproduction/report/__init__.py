@@ -4,11 +4,11 @@
 - ``metrics``: how each printed number is measured here, in its own unit;
 - ``tables``: printed tables with ours beside them, tuned and untuned; a new table needs at most a layout there;
 - ``names``: readable names of cells;
-- ``shown``: tables and claims as a reader sees them;
+- ``styled_tables``: tables and claims as a reader sees them;
 - ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a row of ``FIGURES`` there;
 - ``head_to_head``: ranks of the methods over the places of the league;
 - ``summary``: the first page, the computing time, and the settings that are ours;
-- ``decided``: the laptop tier's verdicts, kept for other tiers' reports;
+- ``verdict_table``: the laptop tier's verdicts, kept for other tiers' reports;
 - ``export``: every table as CSV, Markdown and LaTeX;
 - ``page``: the calls in the notebook.
 """

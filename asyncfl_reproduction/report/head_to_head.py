@@ -24,11 +24,11 @@ from asyncfl_reproduction.claims.measured import TUNED, Measured
 from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.league.across import FIVE, LAWS, OTHERS, WORKLOADS, cell_of
+from asyncfl_reproduction.number_texts import mean_text
 from asyncfl_reproduction.report.figures import finish, panels
 from asyncfl_reproduction.report.names import marked, with_titles
 from asyncfl_reproduction.report.recorded import MISSING
 from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, holm, two_sided
-from asyncfl_reproduction.written import mean_text
 
 
 class Ranking(NamedTuple):

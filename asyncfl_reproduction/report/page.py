@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -23,14 +24,14 @@ from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
     agreement,
-    decided,
     figures_fedadt,
     figures_fedecho,
     figures_fedrevive,
     figures_kuiper,
     head_to_head,
-    shown,
+    styled_tables,
     summary,
+    verdict_table,
 )
 from asyncfl_reproduction.report.export import write_tables
 from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
@@ -68,7 +69,7 @@ def picture(figure: Figure, alt: str) -> Image:
 def _about(table: pd.DataFrame) -> str:
     """Describe a table's numbers by their metrics and units, if there are at most three, and by the number of seeds."""
     metrics = table[["metric", "unit"]].drop_duplicates().agg(", ".join, axis=1)
-    seeds = shown.usual_seeds(table)
+    seeds = styled_tables.usual_seeds(table)
     spread = f" · ours: mean ± standard deviation over {how_many(int(seeds), 'seed')}" if seeds else ""
     return f" · {'; '.join(metrics)}" * (len(metrics) <= 3) + spread
 
@@ -93,18 +94,18 @@ class Page:
         plots.use_style()
         self.recorded = Recorded(tier_file, runs, kept)
         self.names = names(self.recorded.cells)
-        self.decided = decided.read_decided(None if self.recorded.tier == decided.TIER else kept)
+        self.decided = verdict_table.read_decided(None if self.recorded.tier == verdict_table.TIER else kept)
         self._kept = kept
 
     def in_a_minute(self) -> None:
         """Show the recorded verdicts on the papers' central comparisons, this run's, and what to open next."""
         agreed = agreement.agreement(self.recorded, self._kept)
         if len(self.decided):
-            said = decided.in_words(self.recorded, self.decided, agreement.in_words(agreed))
-            display(Markdown(said), HTML(decided.beside(self.recorded.headlines, self.decided)))
+            said = verdict_table.in_words(self.recorded, self.decided, agreement.in_words(agreed))
+            display(Markdown(said), HTML(verdict_table.beside(self.recorded.headlines, self.decided)))
         if len(agreed):
             display(HTML(agreement.by_seed(agreed, self.names)))
-        display(Markdown(decided.NEXT))
+        display(Markdown(verdict_table.NEXT))
 
     def summary(self) -> None:
         """Show how many claims have each verdict, by kind and by paper, and show the headline numbers."""
@@ -132,15 +133,15 @@ class Page:
         """Show every claim of a paper with its text, the paper's own numbers, our verdict and the reason."""
         table = self.recorded.claims(paper.lower())
         if len(self.decided):
-            table[shown.RECORDED] = table["id"].map(self.decided["verdict"]).fillna(MISSING)
-        display(HTML(shown.claims(table, self.names, paper)))
+            table[styled_tables.RECORDED] = table["id"].map(self.decided["verdict"]).fillna(MISSING)
+        display(HTML(styled_tables.claims(table, self.names, paper)))
 
     def table(self, paper: str, *names: str) -> None:
         """Show printed tables with our numbers beside them, and fold the rows that were not run."""
         for name in names:
             table = beside(self.recorded, paper, name)
-            self._table(table, was_run(table, paper, name), f"{paper}, {name}", lambda rows, name=name: shown.styled(
-                rows, paper, name, self.names))  # fmt: skip
+            styled = partial(styled_tables.styled, paper=paper, artefact=name, names=self.names)
+            self._table(table, was_run(table, paper, name), f"{paper}, {name}", styled)
 
     def texts(self, paper: str) -> None:
         """Show the numbers from a paper's text and captions in one table."""
@@ -148,7 +149,10 @@ class Page:
                   for name in artefacts(paper) if not name.startswith("Table")]  # fmt: skip
         table = pd.concat(tables, ignore_index=True).fillna("")
         self._table(
-            table, was_run(table), f"{paper}, text and captions", lambda rows: shown.in_rows(rows, self.names, paper)
+            table,
+            was_run(table),
+            f"{paper}, text and captions",
+            lambda rows: styled_tables.in_rows(rows, self.names, paper),
         )
 
     def _table(self, table: pd.DataFrame, run: pd.Series, title: str, style: Callable[[pd.DataFrame], Styler]) -> None:
@@ -194,7 +198,7 @@ class Page:
         """Show the questions that compare the papers, with their answers."""
         run = self.recorded.questions["state"] != MISSING
         if run.any():
-            display(HTML(shown.questions(self.recorded.questions[run], names(self.recorded.league.cells))))
+            display(HTML(styled_tables.questions(self.recorded.questions[run], names(self.recorded.league.cells))))
         if not run.all():
             left = listed(self.recorded.questions[~run].drop(columns="state")).to_html()
             display(HTML(folded(f"{how_many(int((~run).sum()), 'question')} not answered", left)))

@@ -23,8 +23,8 @@ from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_reproduction.home import field_in, tier_file
 from asyncfl_reproduction.league.across import answer_questions
-from asyncfl_reproduction.verdicts import counted, of_parts
-from asyncfl_reproduction.written import mean_text
+from asyncfl_reproduction.number_texts import mean_text
+from asyncfl_reproduction.verdict_words import counted, of_parts
 
 MISSING = "not run"
 LEAGUE = "league"

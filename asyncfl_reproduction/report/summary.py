@@ -12,6 +12,7 @@ from pandas.io.formats.style import Styler
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims import CLAIMS, VERDICTS
+from asyncfl_reproduction.number_texts import with_signs
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report.names import marked, place, words
 from asyncfl_reproduction.report.recorded import Recorded
@@ -27,7 +28,6 @@ from asyncfl_reproduction.report.tables import (
     of_html,
     part,
 )
-from asyncfl_reproduction.written import with_signs
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
 

@@ -19,7 +19,7 @@ from asyncfl_reproduction.published import layout, published
 from asyncfl_reproduction.report.metrics import MEASURES, cells_behind, measure
 from asyncfl_reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_SHARE, FEWEST_SEEDS, contrast, deviation
-from asyncfl_reproduction.verdicts import HOLDS, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import HOLDS, OPEN, REVERSED
 
 PAPER, OURS = "paper", "ours"
 PARTS = ("verdict", "cell", "seeds")

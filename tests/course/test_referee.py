@@ -17,7 +17,7 @@ from asyncfl_lite import Config
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError
 from asyncfl_reproduction import statistics as rule
 from asyncfl_reproduction.statistics import interval
-from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN
+from asyncfl_reproduction.verdict_words import HOLDS, NOT_RUN
 
 
 def plan(case: str, /, **changed: Any) -> Plan:

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from solutions import exercises_of
 
-from asyncfl_course import kept, lessons, student
+from asyncfl_course import lessons, progress_file, student
 from asyncfl_course.recall import _questions
 from asyncfl_lite.base.errors import ResultError
 from conftest import ROOT
@@ -111,12 +111,12 @@ def test_a_lesson_runs_alike_in_both_and_progress_is_kept_by_a_real_kernel(place
     says = mine.cells[-1].outputs[0]["text"]
     assert re.search(r"^06  ✓✗··", says, re.M) or re.search(r"^06  ·✓✗·", says, re.M), says
     assert "1 of " in says and "Kept in progress.json" in says
-    content = json.loads((place / "student" / kept.NAME).read_text())
+    content = json.loads((place / "student" / progress_file.NAME).read_text())
     assert content["exercises"]["06.2"]["wrong"] == 1 and content["exercises"]["06.2"]["state"] == "right"
     solved = nbformat.read(place / "solutions" / "00_short.ipynb", as_version=4)
     NotebookClient(solved, resources={"metadata": {"path": str(place / "solutions")}}).execute()
     assert "right" in solved.cells[1].outputs[0]["data"]["text/plain"]
-    assert not (place / "solutions" / kept.NAME).exists(), "only a learner's folder keeps progress"
+    assert not (place / "solutions" / progress_file.NAME).exists(), "only a learner's folder keeps progress"
 
 
 def test_what_the_learner_has_changed_stays(place):
@@ -134,7 +134,7 @@ def test_what_the_learner_has_changed_stays(place):
 @pytest.fixture
 def learner(tmp_path, monkeypatch):
     """A learner's folder, the current one."""
-    kept.start(tmp_path)
+    progress_file.start(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -142,23 +142,23 @@ def learner(tmp_path, monkeypatch):
 def test_what_is_right_stays_right_and_wrong_answers_are_counted(learner):
     for answer in (..., 27, 4, 9, 27):
         lessons.check("06.2", answer)
-    one = kept.read()["exercises"]["06.2"]
+    one = progress_file.read()["exercises"]["06.2"]
     assert (one["state"], one["wrong"]) == ("right", 2)
     assert lessons.progress().lessons["06"]["06.2"] == "right"
-    assert sorted(path.name for path in learner.iterdir()) == [kept.NAME], "nothing is left beside it"
+    assert sorted(path.name for path in learner.iterdir()) == [progress_file.NAME], "nothing is left beside it"
 
 
 def test_a_write_that_fails_leaves_the_file_as_it_was(learner, monkeypatch):
     lessons.check("06.2", 9)
-    before = (learner / kept.NAME).read_bytes()
+    before = (learner / progress_file.NAME).read_bytes()
 
     def full(*_):
         raise OSError("no space left")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ResultError, match="no space"):
-        kept.note("06.3", "right")
-    assert (learner / kept.NAME).read_bytes() == before
+        progress_file.note("06.3", "right")
+    assert (learner / progress_file.NAME).read_bytes() == before
 
 
 def test_recall_asks_about_two_lessons_before(learner):
@@ -169,7 +169,7 @@ def test_recall_asks_about_two_lessons_before(learner):
     wrong = ["abc"["abc".index(letter) - 1] for letter in right]
     told = lessons.recall("08", *wrong)
     assert told.right == 0 and all(item.because in repr(told) for item in told.items)
-    assert kept.read()["recall"]["06"]["right"] == 3, "the best try counts"
+    assert progress_file.read()["recall"]["06"]["right"] == 3, "the best try counts"
 
 
 def test_there_are_three_questions_for_each_lesson_that_is_recalled():

@@ -12,7 +12,7 @@ from torch import nn
 from asyncfl_lite import Config, Run, Task, load_result, results_table, run, run_many, schedule
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.models import MODELS, ModelSpec
-from asyncfl_lite.models.given import GivenModel
+from asyncfl_lite.models.own_models import GivenModel
 from asyncfl_lite.testing import check_model
 from conftest import die_after, line
 

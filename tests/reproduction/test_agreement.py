@@ -8,7 +8,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from test_decided import kept_with
+from test_verdict_table import kept_with
 
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.run import run_seeds

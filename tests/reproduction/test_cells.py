@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.claims.measured import Measured, time_to
 from asyncfl_reproduction.grid.cells import PaperTier, expand_grid
-from asyncfl_reproduction.verdicts import NOT_RUN
+from asyncfl_reproduction.verdict_words import NOT_RUN
 
 ROOT = Path(__file__).parents[2]
 FAMILY = {

@@ -29,7 +29,7 @@ from asyncfl_reproduction.claims.findings import Finding, all_of, as_equality, c
 from asyncfl_reproduction.claims.measured import AT_FIXED_RATE
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.statistics import holm, scaled
-from asyncfl_reproduction.verdicts import joined
+from asyncfl_reproduction.verdict_words import joined
 
 SHAKE = np.array([-3, -1, 4, -2, 1, 0, 2, -4, 3, 0]) / 1000
 

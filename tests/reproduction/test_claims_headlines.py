@@ -15,7 +15,7 @@ from asyncfl_reproduction.claims.headlines import HEADLINES, check_headlines
 from asyncfl_reproduction.league.across import QUESTIONS
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import holm
-from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, NOT_RUN, REVERSED
+from asyncfl_reproduction.verdict_words import EQUIVALENT, HOLDS, NOT_RUN, REVERSED
 from conftest import seeds_apart
 
 

@@ -17,7 +17,7 @@ from asyncfl_reproduction.claims.kuiper import KUIPER, METHODS, below, unimodal,
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.measure import kuiper as measure
 from asyncfl_reproduction.published import published
-from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import EQUIVALENT, FAILS, HOLDS, NOT_RUN, OPEN, REVERSED
 from conftest import seeds_apart
 
 CHECKS = {claim.id: claim.check for claim in KUIPER}

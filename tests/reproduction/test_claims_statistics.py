@@ -21,7 +21,7 @@ from asyncfl_reproduction.statistics import (
     log_ratios,
     within_a_claim,
 )
-from asyncfl_reproduction.verdicts import EQUIVALENT, FAILS, HOLDS, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import EQUIVALENT, FAILS, HOLDS, OPEN, REVERSED
 
 
 def differences(mean: float, deviation: float, seeds: int = 10) -> np.ndarray:

@@ -14,7 +14,7 @@ from scipy import special
 
 from asyncfl_reproduction.claims.findings import all_of, compare
 from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, LOOKS
-from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import EQUIVALENT, HOLDS, OPEN, REVERSED
 
 POINT = EQUAL_POINTS
 TRIALS = 4000

@@ -20,8 +20,8 @@ from asyncfl_lite import plots
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import write_table
 from asyncfl_reproduction.report.forest import draw_forest
+from asyncfl_reproduction.report.leads import EXACT, LEADS, RATES, STAND_IN, together
 from asyncfl_reproduction.report.searches import MARKED, draw_tries, expected_best, tries
-from asyncfl_reproduction.report.together import EXACT, LEADS, RATES, STAND_IN, together
 from asyncfl_reproduction.tuning.grids import own_search
 from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, keep, of_cells
 

@@ -25,7 +25,7 @@ from asyncfl_course.explore import (
 from asyncfl_lite import Config, plots, run
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.style import VERDICT_COLOURS
-from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
+from asyncfl_reproduction.verdict_words import HOLDS, NOT_RUN, REVERSED
 from conftest import ROOT
 
 

@@ -34,7 +34,7 @@ from asyncfl_reproduction.parquet import read_table, write_table
 from asyncfl_reproduction.statistics import ERROR_LEVEL, contrast
 from asyncfl_reproduction.tuning import search as carried_out
 from asyncfl_reproduction.tuning.grids import points_of
-from asyncfl_reproduction.verdicts import OPEN
+from asyncfl_reproduction.verdict_words import OPEN
 
 ROOT = Path(__file__).parents[2]
 LEAGUE = ROOT / "asyncfl_reproduction/cells/league.yaml"

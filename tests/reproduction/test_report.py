@@ -27,7 +27,7 @@ from asyncfl_reproduction.report import Recorded, export, head_to_head, metrics,
 from asyncfl_reproduction.report import recorded as reading
 from asyncfl_reproduction.report.notebook import as_pages, make_report
 from asyncfl_reproduction.report.recorded import Ours
-from asyncfl_reproduction.verdicts import EQUIVALENT, HOLDS, OPEN, REVERSED
+from asyncfl_reproduction.verdict_words import EQUIVALENT, HOLDS, OPEN, REVERSED
 
 ROOT = Path(__file__).parents[2]
 SMOKE, LEAGUE = (ROOT / f"asyncfl_reproduction/cells/{tier}.yaml" for tier in ("smoke", "league"))

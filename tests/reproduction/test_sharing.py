@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from asyncfl_lite.base.claims import CLAIM, Elsewhere, claimed, is_left_behind
+from asyncfl_lite.base.locks import CLAIM, Elsewhere, claimed, is_left_behind
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, FINISHED, outcomes
 from conftest import toy_grid, wait_for
@@ -54,9 +54,7 @@ def test_a_claim_that_is_left_behind_is_in_nobodys_way(tmp_path, content):
 
 
 def test_a_claim_ends_with_its_process(tmp_path):
-    code = (
-        f"from asyncfl_lite.base.claims import *\nwith claimed(Path({str(tmp_path)!r}, CLAIM), 'x'): print(), input()"
-    )
+    code = f"from asyncfl_lite.base.locks import *\nwith claimed(Path({str(tmp_path)!r}, CLAIM), 'x'): print(), input()"
     with subprocess.Popen([sys.executable, "-uc", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         with claimed(tmp_path / CLAIM, "one") as theirs:

@@ -15,13 +15,13 @@ from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.home import CELLS, RESULTS
-from asyncfl_reproduction.report import Page, decided
-from asyncfl_reproduction.report.shown import RECORDED
-from asyncfl_reproduction.report.shown import claims as claims_shown
-from asyncfl_reproduction.verdicts import VERDICTS
+from asyncfl_reproduction.report import Page, verdict_table
+from asyncfl_reproduction.report.styled_tables import RECORDED
+from asyncfl_reproduction.report.styled_tables import claims as claims_shown
+from asyncfl_reproduction.verdict_words import VERDICTS
 
 ROOT = Path(__file__).parents[2]
-KEPT = decided.read_decided(RESULTS)
+KEPT = verdict_table.read_decided(RESULTS)
 
 
 def test_every_claim_and_headline_has_a_kept_verdict():
@@ -46,14 +46,18 @@ def test_the_kept_verdicts_are_those_that_the_results_count():
 def test_a_single_cell_is_no_cells(done, cells, said):
     headlines = pd.DataFrame(columns=["column", "id", "verdict", "seeds", "mean"])
     recorded = SimpleNamespace(headlines=headlines, results=[0] * done, cells=[0] * cells)
-    assert said in decided.in_words(recorded, KEPT)
+    assert said in verdict_table.in_words(recorded, KEPT)
 
 
 def kept_with(folder: Path, verdict: str) -> Path:
     (folder / "laptop").mkdir()
     rows = [{"id": "FE-2", "verdict": verdict, "seeds": 10, "mean": 0.123, "low": -0.1, "high": 0.15, "unit": "points"}]
     rows += [{"id": "FE-T2-a", "verdict": verdict}]
-    keep(pd.DataFrame(rows, columns=["id", "verdict", "fixed", *decided.NUMBERS]), folder / decided.FILE, index=False)
+    keep(
+        pd.DataFrame(rows, columns=["id", "verdict", "fixed", *verdict_table.NUMBERS]),
+        folder / verdict_table.FILE,
+        index=False,
+    )
     return folder
 
 

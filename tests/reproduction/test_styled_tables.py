@@ -15,7 +15,7 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report import Recorded, page, shown, tables
 from asyncfl_reproduction.report.names import names
-from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
+from asyncfl_reproduction.verdict_words import HOLDS, NOT_RUN, REVERSED
 
 LAPTOP = Path(__file__).parents[2] / "asyncfl_reproduction/cells/laptop.yaml"
 PLACE = "fedecho/table2/large-dir0.1"

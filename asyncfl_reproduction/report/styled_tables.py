@@ -14,6 +14,7 @@ from pandas.io.formats.style import Styler
 
 from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.grid.columns import untuned
+from asyncfl_reproduction.number_texts import with_signs
 from asyncfl_reproduction.published import layout
 from asyncfl_reproduction.report.names import WORDS, in_names, with_titles, words
 from asyncfl_reproduction.report.recorded import MISSING
@@ -31,7 +32,6 @@ from asyncfl_reproduction.report.tables import (
     part,
     quiet,
 )
-from asyncfl_reproduction.written import with_signs
 
 Names = Mapping[str, str]
 """Path of a cell -> its name."""

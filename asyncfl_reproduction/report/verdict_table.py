@@ -15,11 +15,11 @@ from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims.measured import TUNED
 from asyncfl_reproduction.digests import checked
 from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.number_texts import interval_text, with_signs
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.shown import RECORDED
+from asyncfl_reproduction.report.styled_tables import RECORDED
 from asyncfl_reproduction.report.tables import coloured, listed
-from asyncfl_reproduction.verdicts import NOT_RUN, parts_counted
-from asyncfl_reproduction.written import interval_text, with_signs
+from asyncfl_reproduction.verdict_words import NOT_RUN, parts_counted
 
 TIER = "laptop"
 FILE = f"{TIER}/verdicts.csv"
