@@ -35,7 +35,7 @@ from asyncfl_lite.models.compute import (
     SampleSet,
     fulfilled_now,
 )
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel, all_finite
 from asyncfl_lite.simulator.jobs import NOT_FINITE, Receipt, Rejection, Update, in_dtype
 from asyncfl_lite.simulator.server import Server, check_like
 
@@ -400,7 +400,7 @@ class Algorithm(Server):
             return f"wrong shape {tuple(update.delta.shape)}, expected {tuple(self.x.shape)}"
         if not 0 <= update.start_version <= self.version:
             return f"start version {update.start_version} is not one of 0 to {self.version}"
-        if not torch.isfinite(update.delta).all():
+        if not all_finite(update.delta):
             return NOT_FINITE
         if update.buffers is None or self.buffers is None:
             return None

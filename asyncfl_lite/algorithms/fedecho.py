@@ -20,6 +20,7 @@ from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.losses import between, uncertainty, uncertainty_aware_loss
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.compute import Optimiser
+from asyncfl_lite.models.vectors import all_finite
 from asyncfl_lite.simulator.jobs import Update
 
 
@@ -112,7 +113,7 @@ class FedEcho(FedBuff):
         if self._reported:
             found = dict(zip(self._reported, self._predictions(list(self._reported.values())), strict=True))
             kept = {client: rows for client, rows in self.logits.items() if client not in found}
-            finite = {client: rows for client, rows in found.items() if torch.isfinite(rows).all()}
+            finite = {client: rows for client, rows in found.items() if all_finite(rows)}
             self.logits = {**kept, **finite}  # a new mapping, so that a saved state stays as it was
             self._reported = {}
 
@@ -160,7 +161,7 @@ class FedEcho(FedBuff):
             buffers=self.buffers,  # BatchNorm keeps the aggregated statistics; the paper does not say
         )
         self.last_weight = float(weight[-batches.row_sizes[-1] :].mean())
-        return student if torch.isfinite(student).all() else x  # an overflow must not ruin the model for good
+        return student if all_finite(student) else x  # an overflow must not ruin the model for good
 
     def _teacher(self) -> Tensor:
         """Return the ``(m, C)`` class probabilities of all clients combined (line 14).

@@ -36,6 +36,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.compute import Minibatches, Optimiser
 from asyncfl_lite.models.features import keeps_statistics, stored_statistics
+from asyncfl_lite.models.vectors import all_finite
 from asyncfl_lite.simulator.jobs import Update
 
 ALPHA_ADV = 0.1
@@ -174,7 +175,7 @@ class MultiTeacher(AFLDW):
             train=True,  # the student's BatchNorm uses its batches' statistics, as in the authors' code
         )
         delta = student - self.x  # Δ^KD = x_s - x_t
-        return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
+        return delta if all_finite(delta) else None  # a teacher that overflows must not break the model
 
     def state(self) -> dict[str, Any]:
         """Return the state that :meth:`restore` loads."""

@@ -18,6 +18,7 @@ contains them. Their weights are not sent, and their BatchNorm uses the running 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import NamedTuple
@@ -243,6 +244,15 @@ class VectorModel:
         value = loss(self(point, self.laid_out(inputs), buffers, train=train))
         (gradient,) = torch.autograd.grad(value, point)
         return value.detach(), gradient
+
+
+def all_finite(values: Tensor) -> bool:
+    """Return whether all numbers are finite.
+
+    Their sum is looked at first, which takes a tenth of the time. It tells of every number that is not finite, and of
+    large ones, too, so then each number is looked at.
+    """
+    return math.isfinite(values.sum().item()) or bool(values.isfinite().all())
 
 
 def frozen_parts(module: nn.Module) -> list[nn.Module]:

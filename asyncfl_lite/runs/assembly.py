@@ -27,7 +27,7 @@ from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.models.compute import Request
 from asyncfl_lite.models.images import begin_anew, only_tracks
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel, all_finite
 from asyncfl_lite.models.weights import WeightsInitial
 from asyncfl_lite.runs.config import Config, as_config, registries
 from asyncfl_lite.runs.store import checksum, data_of, meaning
@@ -277,7 +277,7 @@ def start_method(
 ) -> None:
     """Give a method the first weights, and the context from which its server asks for data and computations."""
     x0, buffers = model.flatten()
-    if not torch.isfinite(x0).all():
+    if not all_finite(x0):
         name = config.model_settings.title
         raise ConfigError(f"initial: the first weights of {name!r} are not finite (NaN or infinity)")
     context = ServerContext(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import nn
 
 from asyncfl_lite.models import CNN, MLP, ResNet
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel, all_finite
 
 SPECS = [MLP(), CNN(), CNN(norm="group"), CNN(norm="batch"), ResNet(width=4), ResNet(width=4, norm="batch")]
 
@@ -94,3 +96,11 @@ def test_tied_weights_stay_tied():
     inputs = torch.randn(4, 3)
     weight = 2 * x.view(3, 3)
     torch.testing.assert_close(model(2 * x, inputs), inputs @ weight.T @ weight.T)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [1.0, -2.0], [3e38, 3e38], [1.0, math.nan], [math.inf, 1.0], [math.inf, -math.inf], [3e38, -math.inf]],
+)
+def test_a_sum_tells_whether_all_are_finite_as_each_number_does(values):
+    assert all_finite(torch.tensor(values)) == all(map(math.isfinite, values))
