@@ -272,7 +272,7 @@ def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
     Returns:
         The time, or infinity if the target is not reached.
     """
-    reached = np.flatnonzero(running_average(curve, window) >= target)
+    reached = np.flatnonzero(running_average(curve, window).to_numpy() >= target)
     return float(curve["time"].iloc[reached[0]]) if len(reached) else math.inf
 
 

@@ -148,12 +148,8 @@ class Page:
         tables = [_in_one_line(beside(self.recorded, paper, name), name)
                   for name in artefacts(paper) if not name.startswith("Table")]  # fmt: skip
         table = pd.concat(tables, ignore_index=True).fillna("")
-        self._table(
-            table,
-            was_run(table),
-            f"{paper}, text and captions",
-            lambda rows: styled_tables.in_rows(rows, self.names, paper),
-        )
+        styled = partial(styled_tables.in_rows, names=self.names, paper=paper)
+        self._table(table, was_run(table), f"{paper}, text and captions", styled)
 
     def _table(self, table: pd.DataFrame, run: pd.Series, title: str, style: Callable[[pd.DataFrame], Styler]) -> None:
         """Show the rows that were run, below a title, and fold the others."""
