@@ -45,7 +45,7 @@ for method in sys.argv[2:]:
     sys.settrace(None)
     counted[method] = len(lines), sum(map(len, lines.values()))
 files = {m.__file__ for m in list(sys.modules.values()) if str(getattr(m, "__file__", "")).startswith(sys.argv[1])}
-slow = sorted({"IPython", "matplotlib", "mlxtend", "scipy", "sklearn", "triton"} & set(sys.modules))
+slow = sorted({"IPython", "matplotlib", "mlxtend", "scipy", "sklearn", "torch._dynamo", "triton"} & set(sys.modules))
 loaded = sum(len(open(file).readlines()) for file in files)
 import test_small
 print(json.dumps([counted, loaded, slow, *test_small.numbers()]))

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +31,8 @@ from asyncfl_lite.models.features import (
     table_of,
 )
 from asyncfl_lite.models.stacked import keeps_bits, shared_chain
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.steps import Adam
+from asyncfl_lite.models.vectors import VectorModel, all_finite
 
 BETAS = (0.5, 0.999)
 """Adam's betas in the steps of a synthesis (the authors' code)."""
@@ -316,38 +316,37 @@ def synthesised(
         Each one's ``(B, …)`` inputs that had the lowest loss among its steps, without gradient. They are None if even
         the first loss was not finite; a synthesis ends early at such a loss.
     """
-    thetas = [one.theta.clone().requires_grad_() for one in synthesisers]
-    own = [[latent.clone().requires_grad_() for latent in given] for given in latents]
-    groups: list[dict[str, Any]] = []
-    for one, theta, given in zip(synthesisers, thetas, own, strict=True):
+    moved: list[list[Tensor]] = []  # each one's θ and latents
+    steps: list[list[Adam]] = []
+    for one, given in zip(synthesisers, latents, strict=True):
         one.syntheses += 1
-        groups += [{"params": [theta], "lr": one.generator_lr}, {"params": given, "lr": one.latent_lr}]
-    optimiser = torch.optim.Adam(groups, betas=BETAS)
+        moved.append([part.clone().requires_grad_() for part in (one.theta, *given)])
+        rates = [one.generator_lr] + [one.latent_lr] * len(given)
+        steps.append([Adam(part.detach(), rate, betas=BETAS) for part, rate in zip(moved[-1], rates, strict=True)])
     best: list[Tensor | None] = [None] * len(synthesisers)
     lowest = [math.inf] * len(synthesisers)
     going = list(range(len(synthesisers)))
     for _ in range(synthesisers[0].steps):
-        inputs = [synthesisers[index].maker(thetas[index], own[index], labels[index]) for index in going]
+        inputs = [synthesisers[index].maker(moved[index][0], moved[index][1:], labels[index]) for index in going]
         values = losses(going, inputs)
         for index, value, made in zip(going, values.tolist(), inputs, strict=True):
             if value < lowest[index]:
                 best[index], lowest[index] = made.detach(), value
-        optimiser.zero_grad()
         finite, moving = values.isfinite(), []
-        torch.where(finite, values, 0.0).sum().backward()
+        parts = [part for index in going for part in moved[index]]
+        gradients = iter(torch.autograd.grad(torch.where(finite, values, 0.0).sum(), parts, allow_unused=True))
         for index, ok in zip(going, finite.tolist(), strict=True):
-            parameters = (thetas[index], *own[index])
+            found = [next(gradients) for _ in moved[index]]
             # the gradient of a finite loss may not be finite, and would ruin θ
-            if ok and all(part.grad is None or torch.isfinite(part.grad).all() for part in parameters):
+            if ok and all(gradient is None or all_finite(gradient) for gradient in found):
                 moving.append(index)
-            else:
-                for part in parameters:
-                    part.grad = None  # it stays where it is
-        optimiser.step()
+                for part, gradient, step in zip(moved[index], found, steps[index], strict=True):
+                    if gradient is not None:
+                        step(part.detach(), gradient)  # which moves the part, too
         going = moving
         if not going:
             break
-    for one, theta in zip(synthesisers, thetas, strict=True):
+    for one, (theta, *_) in zip(synthesisers, moved, strict=True):
         one.meta_update(theta.detach())
     return best
 

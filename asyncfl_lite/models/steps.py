@@ -113,23 +113,31 @@ class Adam:
     Rate and weight decay are those of :class:`SGD`; ``like`` gives the shape of the averages.
     """
 
-    def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float = 0.0, *, decoupled: bool = False) -> None:
+    def __init__(
+        self,
+        like: Tensor,
+        lr: float | Tensor,
+        weight_decay: float = 0.0,
+        *,
+        decoupled: bool = False,
+        betas: tuple[float, float] = BETAS,
+    ) -> None:
         self.mean, self.square, self.count = torch.zeros_like(like), torch.zeros_like(like), 0
-        self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
+        self.lr, self.weight_decay, self.decoupled, self.betas = lr, weight_decay, decoupled, betas
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
         """Update ``x (g, d)``, the first g models, in place."""
         self.count += 1
-        rows = len(x)
+        rows, (first, second) = len(x), self.betas
         rate, mean, square = _rate(self.lr, rows), self.mean[:rows], self.square[:rows]
         if self.weight_decay and self.decoupled:
             x.mul_(1 - rate * self.weight_decay)
         elif self.weight_decay:
             gradient.add_(x, alpha=self.weight_decay)
-        mean.lerp_(gradient, 1 - BETAS[0])
-        square.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        size = square.sqrt().div_((1 - BETAS[1] ** self.count) ** 0.5).add_(EPS)
-        unbias = 1 - BETAS[0] ** self.count
+        mean.lerp_(gradient, 1 - first)
+        square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        size = square.sqrt().div_((1 - second**self.count) ** 0.5).add_(EPS)
+        unbias = 1 - first**self.count
         if isinstance(rate, Tensor):
             x.sub_(rate / unbias * mean / size)
         else:

@@ -213,9 +213,7 @@ class Run:
         config, state = (config, None) if weights is None else _started_from(config, weights)
         own = config.own_task if task is None else task.name
         self.config = config = config.with_checked(device=actual(config.device)).on_own_task(own)
-        self.versions = (
-            store.versions()
-        )  # before the run, so that an error in reading them does not come only at its end
+        self.versions = store.versions()  # now, so that an error in reading them does not come at the run's end
         check_device(config.device)
         if torch.device(config.device).type == "cuda":
             self.versions["gpu"] = torch.cuda.get_device_name(config.device)
@@ -310,9 +308,7 @@ class Run:
         if self.claim is None and self.checkpoint is not None:
             with ExitStack() as claim:
                 claim.enter_context(alone_at(self.checkpoint))
-                store.check_place(
-                    self.checkpoint, self.identity
-                )  # another run may have been there since this one was made
+                store.check_place(self.checkpoint, self.identity)  # another may have been there since
                 self.claim = claim.pop_all()
         return self
 

@@ -14,6 +14,7 @@ from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import nested
 from asyncfl_lite.models.base import INITIALISERS, Initialiser, ModelSpec, initial_model
+from asyncfl_lite.models.steps import Momentum
 from asyncfl_lite.models.vectors import frozen_parts
 from asyncfl_lite.tasks import TASKS, Task, TaskSource
 
@@ -174,9 +175,8 @@ class TeacherChain(Initialiser):
     ) -> None:
         """Train ``module`` in place on labels and, if it has a teacher, on the teacher's ``(n, …, C)`` logits."""
         inputs, labels = labelled
-        optimiser = torch.optim.SGD(
-            module.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
-        )
+        trained = [part for part in module.parameters() if part.requires_grad]
+        moves = [Momentum(part.detach()[None], self.lr, self.weight_decay, self.momentum, False) for part in trained]
         module.train()
         for part in frozen_parts(module):
             part.eval()
@@ -190,8 +190,10 @@ class TeacherChain(Initialiser):
                     loss = self.class_weight * loss + (1 - self.class_weight) * error
                 loss.backward()
                 nn.utils.clip_grad_norm_(module.parameters(), self.clip)
-                optimiser.step()
-                optimiser.zero_grad()
+                for weights, move in zip(trained, moves, strict=True):
+                    if weights.grad is not None:
+                        move(weights.detach()[None], weights.grad[None])
+                module.zero_grad()
 
 
 def _fresh(spec: ModelSpec, task: Task, seed: int, like: Tensor) -> nn.Module:

@@ -13,7 +13,7 @@ from test_report import record
 
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.report import Recorded, page, shown, tables
+from asyncfl_reproduction.report import Recorded, page, styled_tables, tables
 from asyncfl_reproduction.report.names import names
 from asyncfl_reproduction.verdict_words import HOLDS, NOT_RUN, REVERSED
 
@@ -76,7 +76,7 @@ def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
     for seed in range(3, 10):
         (cell.folder(both) / f"seed-{seed}/result.json").unlink()
     table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
-    html = shown.styled(table, "FedEcho", "Table 2", NAMES).to_html()
+    html = styled_tables.styled(table, "FedEcho", "Table 2", NAMES).to_html()
     assert "20.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
     assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html
     assert "ours, server rate 1" in html and "distillation set" in html and "distill_set" not in html
@@ -102,11 +102,11 @@ def claims(**more):
 
 def test_claims_show_their_verdicts_with_the_comparisons_folded():
     detail = f"2 of 3 parts run: 2 hold; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
-    html = shown.claims(pd.DataFrame([claims(detail=detail, **{FIXED: REVERSED})]), NAMES)
+    html = styled_tables.claims(pd.DataFrame([claims(detail=detail, **{FIXED: REVERSED})]), NAMES)
     assert "a &lt; b" in html and "2 of 3 parts run: 2 hold<details" in html
     assert "<li>FedBuff against FedAC† · large delay, α = 0.1: 1</li><li>&lt;b&gt;</li>" in html
     assert html.count("<b>reversed</b>") == 0  # no detail: no twin was due
-    html = shown.claims(pd.DataFrame([claims(**{FIXED: REVERSED, f"{FIXED}, detail": "why"})]), NAMES)
+    html = styled_tables.claims(pd.DataFrame([claims(**{FIXED: REVERSED, f"{FIXED}, detail": "why"})]), NAMES)
     assert "<b>reversed</b><br>why" in html and "not run" not in html
 
 
@@ -115,9 +115,9 @@ def test_claims_that_were_not_run_are_folded_with_their_reason():
         claims(id="FE-2", ours=NOT_RUN, detail="x: not run; y: not run", **{FIXED: NOT_RUN}),
         claims(id="FE-3", ours=NOT_RUN, detail="no such device", **{FIXED: NOT_RUN}),
     ]
-    html = shown.claims(pd.DataFrame([claims(detail="why"), *left]), NAMES)
+    html = styled_tables.claims(pd.DataFrame([claims(detail="why"), *left]), NAMES)
     before, _, folded = html.partition("<summary>2 claims not run</summary>")
     assert "FE-1" in before and "FE-2" not in before and "its cells were not run" in folded
     assert "no such device" in folded
-    only = shown.claims(pd.DataFrame(left).drop(columns=[FIXED, f"{FIXED}, detail"]), NAMES)
+    only = styled_tables.claims(pd.DataFrame(left).drop(columns=[FIXED, f"{FIXED}, detail"]), NAMES)
     assert only.startswith("<details") and only.endswith("</details>")
