@@ -9,7 +9,7 @@ from pathlib import Path
 
 from asyncfl_course import progress_file
 from asyncfl_lite.base.errors import AsyncFLError
-from asyncfl_lite.base.files import settings_in
+from asyncfl_lite.base.settings_files import settings_in
 
 LETTERS = "abc"
 BACK = 2

@@ -415,7 +415,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
 
     A run on the user's own data needs ``another_task``.
     """
-    from asyncfl_lite.base.files import settings_in
+    from asyncfl_lite.base.settings_files import settings_in
 
     path = path / "result.json" if path.is_dir() else path
     try:

@@ -19,7 +19,7 @@ import torch
 from asyncfl_lite import Config, Run, load_result, run
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.files import settings_in
+from asyncfl_lite.base.settings_files import settings_in
 from asyncfl_lite.cli import KINDS, REGISTRIES, main, parse, registered
 from asyncfl_lite.runs.config import GROUPS, registries
 from asyncfl_reproduction.grid.run import Report

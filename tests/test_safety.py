@@ -22,7 +22,7 @@ ALLOWED = {
     ("asyncfl_course/zoo/exhibits.py", "compile"): "of the package's own source, one fragment of it replaced",
     ("asyncfl_course/zoo/exhibits.py", "exec"): "of the same",
     ("asyncfl_lite/tasks/task.py", "pickle.loads"): "of a part of what pickle itself is loading",
-    ("asyncfl_lite/base/files.py", "yaml.load"): "with a subclass of yaml.SafeLoader",
+    ("asyncfl_lite/base/settings_files.py", "yaml.load"): "with a subclass of yaml.SafeLoader",
     ("asyncfl_lite/runs/config.py", "yaml.load"): "with yaml.CSafeLoader or yaml.SafeLoader",
 }
 BY_NAME = {"eval", "exec", "compile", "__import__"}

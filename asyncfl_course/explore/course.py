@@ -10,7 +10,7 @@ from typing import NamedTuple
 from IPython.display import Markdown
 
 from asyncfl_course.minutes import hours
-from asyncfl_lite.base.files import settings_in
+from asyncfl_lite.base.settings_files import settings_in
 
 
 class Lesson(NamedTuple):

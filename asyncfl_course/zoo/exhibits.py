@@ -24,7 +24,7 @@ from asyncfl_course.expectations import Wrong, call, expect
 from asyncfl_course.zoo.bench import started
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.base.errors import AsyncFLError, unknown_name
-from asyncfl_lite.base.files import settings_in
+from asyncfl_lite.base.settings_files import settings_in
 from asyncfl_lite.base.streams import untouched_generators
 
 T = TypeVar("T")

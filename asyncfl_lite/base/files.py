@@ -1,11 +1,4 @@
-"""Files: atomic writes, reads whose errors name the file, the folders of data sets, and settings in JSON or YAML.
-
-A data set is looked for in its task's setting ``folder``, else in the folder that the environment variable
-``ASYNCFL_DATA`` names, else in a cache folder.
-
-In settings files, words and numbers mean what they mean in YAML 1.2 and to most people: ``off`` is a word, and ``1e3``
-and ``010`` are a thousand and ten.
-"""
+"""Files: atomic writes, digests of contents, and reads whose errors name the file."""
 
 from __future__ import annotations
 
@@ -14,23 +7,17 @@ import errno
 import glob
 import gzip
 import hashlib
-import json
 import lzma
 import os
-import re
 import secrets
 import time
-import tomllib
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
-
-import yaml
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 
@@ -43,11 +30,8 @@ DAMAGE: tuple[type[Exception], ...] = (
 DAMAGE_IN_TORCH: tuple[type[Exception], ...] = (*DAMAGE, RuntimeError)
 """The same errors, and those that torch raises for damaged files."""
 
-VARIABLE = "ASYNCFL_DATA"
-"""Environment variable that names the folder of all data sets."""
-
 DEFAULT = "~/.cache/asyncfl_lite"
-"""Folder of data sets if neither a setting nor the variable names one."""
+"""Folder of data sets, and of the cache, if no setting or variable names another."""
 
 CACHE = "ASYNCFL_CACHE"
 """Environment variable that names the folder of the cache."""
@@ -219,148 +203,3 @@ def text_of(path: Path) -> str:
     """Return a file's UTF-8 text; errors name the file."""
     with reading(path, "UTF-8 text"):
         return path.read_text(encoding="utf-8")
-
-
-_HOW = f"get the data and name their folder in the task's setting `folder` or the variable {VARIABLE}"
-
-
-def data_root(folder: str | None) -> Path:
-    """Return the folder of all data sets, whether it exists or not; ``folder`` is a task's setting."""
-    return at_home(folder or os.environ.get(VARIABLE) or DEFAULT)
-
-
-def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
-    """Return the folder of one data set, or raise a DataError, which ends with the advice ``how`` to get it.
-
-    ``folder`` is a task's setting (see :func:`data_root`), or the data set's own folder. ``names`` are spellings of the
-    data set's folder inside it, such as ``"MRPC", "mrpc"`` or ``"MNIST/raw"``; the first that exists is taken.
-    """
-    root = data_root(folder)
-    for name in names:
-        if (root / name).is_dir():
-            return root / name
-    if root.is_dir() and any(root.resolve().parts[-len(Path(name).parts) :] == Path(name).parts for name in names):
-        return root
-    wanted = " or ".join(f"{name}/" for name in names)
-    raise DataError(f"folder: looked in {root} for {wanted}, which is not there; {how or _HOW}")
-
-
-def data_places(folder: str | None, *names: str) -> list[Path]:
-    """Return a list with the folder that :func:`data_folder` finds, or an empty list."""
-    try:
-        return [data_folder(folder, *names)]
-    except DataError:
-        return []
-
-
-def data_file(place: Path, *names: str, how: str = "") -> Path:
-    """Return the first of ``names``, such as ``"train.jsonl", "train.jsonl.xz"``, that exists in a data set's folder.
-
-    Raises:
-        DataError: when none of them exists; it ends with the advice ``how`` to get the data.
-    """
-    for name in names:
-        if (place / name).is_file():
-            return place / name
-    raise DataError(f"folder: looked in {place} for {' or '.join(names)}, which is not there; {how or _HOW}")
-
-
-def shipped(package: str, name: str) -> Path:
-    """Return a data file inside an installed package, which is not imported because that can take a second."""
-    found = find_spec(package)
-    for folder in (found and found.submodule_search_locations) or ():
-        if (path := Path(folder, name)).is_file():
-            return path
-    raise DataError(
-        f"{name}: must come with the package {package}, which {'lacks it' if found else 'is not installed'}"
-    )
-
-
-LARGEST = 10 * 2**20
-"""Size in bytes of the largest file that is read; a grid of thousands of cells is a tenth as large."""
-
-
-def small_text(path: Path) -> str:
-    """Return the text of a settings file, or raise if the file is larger than :data:`LARGEST`.
-
-    At most one byte more is read, so that a file of data does not fill the memory.
-    """
-    with regular(path).open("rb") as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ConfigError(f"{path}: must be a file of settings of at most 10 MB, got more")
-    return content.decode("utf-8").replace("\r\n", "\n")
-
-
-def yaml_in(text: str) -> Any:
-    """Parse YAML; raise an error for a duplicate key, too, whose earlier value would be lost silently."""
-    return yaml.load(text, _Loader)
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads words and numbers as YAML 1.2 does."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
-        first: [pair for pair in pairs if not pair[0].endswith((":bool", ":int", ":float"))]
-        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
-        node, keys = super().compose_mapping_node(anchor), set[Hashable]()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if (key.tag, key.value) in keys:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{shown(key.value)} is there twice", key.start_mark
-                    )
-                keys.add((key.tag, key.value))
-        return node
-
-
-for _kind, _pattern, _first in (
-    ("bool", "(true|True|TRUE|false|False|FALSE)$", "tTfF"),
-    ("int", "[-+]?[0-9][0-9_]*$", "-+0123456789"),
-    ("float", r"[-+]?((\.[0-9]+|[0-9]+\.?[0-9]*)([eE][-+]?[0-9]+)?|\.inf)$|\.nan$", "-+.0123456789"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(_pattern), list(_first))
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.value))
-
-
-def settings_in(path: Path) -> Any:
-    """Parse the settings in a JSON, YAML or TOML file (``.toml``); errors name the file."""
-    try:
-        text = small_text(path)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({reason(error)})") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
-    if path.suffix.lower() == ".toml":
-        try:
-            return tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-            raise ConfigError(f"{path} is not TOML ({reason(error)})") from None
-    try:
-        return json.loads(text, object_pairs_hook=_without_doubles)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return yaml_in(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is neither JSON nor YAML ({_in_a_line(error)})") from None
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ConfigError(f"{shown(key)} is there twice")
-        found[key] = value
-    return found
-
-
-def _in_a_line(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    why = getattr(error, "problem", None) or reason(error)
-    return why if mark is None else f"{why}, line {mark.line + 1}, column {mark.column + 1}"

@@ -1,7 +1,7 @@
 """Tasks by name: data, a metric and the server's unlabelled sets.
 
 Each kind of data has a folder, and each task or family of tasks a file in it, which is imported when one of its names
-is needed. Users' own data are read by ``own_tables.py`` and joined to a task by ``own_data.py``.
+is needed. Users' own data are read by ``own_tables.py`` and joined to a task by ``own_task.py``.
 """
 
 from asyncfl_lite.tasks.images.base import Digits, MNIST5k

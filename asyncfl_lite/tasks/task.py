@@ -16,8 +16,8 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
+from asyncfl_lite.base.data_folders import data_folder, data_places
 from asyncfl_lite.base.errors import ConfigError, DataError, needs, reason, shown, unknown_name
-from asyncfl_lite.base.files import data_folder, data_places
 from asyncfl_lite.base.registry import Registry, Settings, on_copies
 from asyncfl_lite.base.streams import no_global_draws
 from asyncfl_lite.models.base import InputSpec
@@ -253,7 +253,7 @@ class Task:
         >>> result.clients[["name", "num_samples", "test_samples"]].values.tolist()
         [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
         """
-        from asyncfl_lite.tasks.own_data import by_client
+        from asyncfl_lite.tasks.own_task import by_client
 
         names, training, testing, owners, test_owners = by_client(clients, test)
         own = {"clients": names, "test_owners": test_owners}
@@ -263,7 +263,7 @@ class Task:
     def _of_sets(
         cls, name: str, training: Any, testing: Any, more: Mapping[str, Any], own: Mapping[str, Any] | None = None
     ) -> Self:
-        from asyncfl_lite.tasks.own_data import fields_of
+        from asyncfl_lite.tasks.own_task import fields_of
 
         task = cls(name, **fields_of(training, testing, set_name=OWN, **more), **(own or {}))
         check_augment(task.augment, task.inputs)

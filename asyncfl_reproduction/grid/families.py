@@ -26,8 +26,8 @@ import yaml
 from pydantic import AfterValidator, Field
 
 from asyncfl_lite.base.errors import ConfigError, reason, unknown_name
-from asyncfl_lite.base.files import small_text, yaml_in
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.base.settings_files import small_text, yaml_in
 
 
 def read_yaml(path: Path, kind: type[Settings]) -> Any:

@@ -18,7 +18,7 @@ from torch import Tensor
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.files import yaml_in
+from asyncfl_lite.base.settings_files import yaml_in
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.base import InputSpec, forward_flop
 from asyncfl_lite.models.vectors import VectorModel

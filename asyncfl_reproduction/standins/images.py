@@ -21,8 +21,9 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
+from asyncfl_lite.base.data_folders import data_file, data_root
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.files import data_file, data_root, reading
+from asyncfl_lite.base.files import reading
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images.base import (

@@ -22,9 +22,10 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.base import files
+from asyncfl_lite.base.data_folders import data_file
 from asyncfl_lite.base.devices import machine, torch_threads
 from asyncfl_lite.base.errors import DataError, ResultError, needs
-from asyncfl_lite.base.files import data_file, sealed, text_of, unsealed, write_atomically
+from asyncfl_lite.base.files import sealed, text_of, unsealed, write_atomically
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.transformers import TokenIds, checkpoint_tokens, from_checkpoint
 from asyncfl_lite.tasks.images.base import Parts

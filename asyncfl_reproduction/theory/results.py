@@ -12,7 +12,7 @@ from typing import Literal
 import pandas as pd
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.files import yaml_in
+from asyncfl_lite.base.settings_files import yaml_in
 
 HOLDS = "holds"
 CONDITION = "holds under an unprinted condition"

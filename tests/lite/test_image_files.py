@@ -17,8 +17,8 @@ from PIL import Image
 from torch.nn import functional
 from torchvision import datasets
 
+from asyncfl_lite.base.data_folders import data_file, data_folder, data_root
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.base.files import data_file, data_folder, data_root
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.files import CIFAR10, CIFAR100, FEMNIST, MNIST, STL10, FashionMNIST, read_files

@@ -13,8 +13,8 @@ import torch
 import torchvision
 
 from asyncfl_lite import Config, run
+from asyncfl_lite.base.data_folders import shipped
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.base.files import shipped
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.tasks import Digits, MNIST5k, Task
 from asyncfl_lite.tasks.images import base, unlabelled

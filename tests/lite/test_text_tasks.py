@@ -19,7 +19,7 @@ from sklearn.utils import Bunch
 from torch.nn import functional
 
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
-from asyncfl_lite.base import files
+from asyncfl_lite.base.data_folders import VARIABLE
 from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.text import base, prose
@@ -240,7 +240,7 @@ def test_mrpc_from_files(tmp_path, monkeypatch):
     assert len(set(texts)) == 40
     natural = {task.decode(row) for row in task.unlabelled_set("natural", 12, RNG(0))}
     assert len(natural) == 12 and all("test" in text for text in natural)
-    monkeypatch.setenv(files.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
     assert torch.equal(MRPC(length=33, vocabulary=200).load().inputs, task.inputs)
     assert task.class_names == ("different", "same") and not task.stands_in_for
 

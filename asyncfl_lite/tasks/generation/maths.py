@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from asyncfl_lite.base.data_folders import data_file, data_folder, data_places
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.files import data_file, data_folder, data_places
 from asyncfl_lite.tasks.generation.base import LanguageTokens, Problem, generation_task, own_tokens, tokens_of
 from asyncfl_lite.tasks.task import TASKS, Limited, Task, TaskSource
 from asyncfl_lite.tasks.text.base import TokenisedSource, fetched, read_objects

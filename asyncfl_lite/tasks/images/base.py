@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from asyncfl_lite.base.files import shipped
+from asyncfl_lite.base.data_folders import shipped
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, unit
 from asyncfl_lite.tasks.splits import balanced, stratified
 from asyncfl_lite.tasks.task import TASKS, Task, TaskSource, UnlabelledSet

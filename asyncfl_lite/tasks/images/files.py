@@ -20,8 +20,9 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from asyncfl_lite.base.data_folders import data_folder, data_root
 from asyncfl_lite.base.errors import DataError, needs, reason
-from asyncfl_lite.base.files import DAMAGE, DAMAGE_IN_TORCH, at_home, data_folder, data_root
+from asyncfl_lite.base.files import DAMAGE, DAMAGE_IN_TORCH, at_home
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images import unlabelled

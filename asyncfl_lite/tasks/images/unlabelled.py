@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from asyncfl_lite.base.data_folders import shipped
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.base.files import shipped
 from asyncfl_lite.tasks.task import UnlabelledSet
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}

@@ -26,8 +26,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from asyncfl_lite.base.data_folders import data_file, data_root
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
-from asyncfl_lite.base.files import data_file, data_root, reading, text_of, write_atomically
+from asyncfl_lite.base.files import reading, text_of, write_atomically
 from asyncfl_lite.tasks.arrays import check_labels
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.splits import balanced, stratified

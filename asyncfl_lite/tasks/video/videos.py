@@ -25,8 +25,9 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
+from asyncfl_lite.base.data_folders import data_file
 from asyncfl_lite.base.errors import DataError, ResultError, needs
-from asyncfl_lite.base.files import CACHE, DAMAGE, cache_root, data_file, reading, text_of, write_atomically
+from asyncfl_lite.base.files import CACHE, DAMAGE, cache_root, reading, text_of, write_atomically
 from asyncfl_lite.tasks.images.base import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize, strokes
 from asyncfl_lite.tasks.task import TASKS, FolderSource, Task, UnlabelledSet
