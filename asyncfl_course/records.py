@@ -11,7 +11,7 @@ from asyncfl_reproduction.claims.measured import ACCURACY, TUNED, Measured
 from asyncfl_reproduction.digests import checked, keep
 from asyncfl_reproduction.grid.cells import ENDINGS, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED, PLAIN, RATE_1, untuned
-from asyncfl_reproduction.grid.tidy import CURVES, RUNS, paper_of
+from asyncfl_reproduction.grid.record import CURVES, RUNS, paper_of
 from asyncfl_reproduction.home import CELLS, RESULTS
 from asyncfl_reproduction.league.entry import check_rules, read_entry
 from asyncfl_reproduction.number_texts import with_ends

@@ -136,8 +136,8 @@ def add_commands(commands: Any) -> None:
 def _grid(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.grid.cells import Cell, expand_grid
     from asyncfl_reproduction.grid.cost import estimate
+    from asyncfl_reproduction.grid.record import write_tidy
     from asyncfl_reproduction.grid.run import run_grid
-    from asyncfl_reproduction.grid.tidy import write_tidy
     from asyncfl_reproduction.grid.workers import count_workers
 
     if options.backend not in BACKENDS:
@@ -247,7 +247,7 @@ def _report(options: argparse.Namespace) -> int:
 
 def _record(options: argparse.Namespace) -> int:
     from asyncfl_reproduction.grid.cells import expand_grid
-    from asyncfl_reproduction.grid.tidy import write_tidy
+    from asyncfl_reproduction.grid.record import write_tidy
 
     cells = expand_grid(tier_file(options.tier))
     folder = Path(options.results) / cells[0].tier

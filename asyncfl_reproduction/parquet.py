@@ -1,7 +1,7 @@
 """Reading and writing of records as Parquet files in ``results/``, by one process at a time.
 
 A paper's folder in a tier, ``results/<tier>/<paper>/``, has up to three files: ``runs.parquet`` and ``curves.parquet``
-(:mod:`~asyncfl_reproduction.grid.tidy`) and ``searches.parquet`` (:mod:`~asyncfl_reproduction.tuning.outcomes`). Each
+(:mod:`~asyncfl_reproduction.grid.record`) and ``searches.parquet`` (:mod:`~asyncfl_reproduction.tuning.outcomes`). Each
 file holds the SHA-256 of its other bytes, and is not read if a byte has changed.
 ``asyncfl-lite results --csv FOLDER`` writes all of them as CSV.
 """

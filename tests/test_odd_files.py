@@ -10,7 +10,7 @@ from asyncfl_lite.runs.run import run
 from asyncfl_lite.runs.store import identity_of, save_checkpoint
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import kept_speeds
-from asyncfl_reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
+from asyncfl_reproduction.grid.record import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
 from asyncfl_reproduction.parquet import read_table, write_table
 from conftest import toy_grid
 

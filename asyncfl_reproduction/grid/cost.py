@@ -31,7 +31,7 @@ from asyncfl_lite.runs.run import run
 from asyncfl_lite.runs.store import Standing, read_record
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_reproduction.grid.cells import Cell
-from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.grid.record import RUNS
 from asyncfl_reproduction.parquet import read_table
 
 HOURS_UNASKED = 2.0

@@ -9,8 +9,8 @@ from pathlib import Path
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.cost import Estimate, estimate
+from asyncfl_reproduction.grid.record import write_tidy
 from asyncfl_reproduction.grid.run import Report, run_grid
-from asyncfl_reproduction.grid.tidy import write_tidy
 from asyncfl_reproduction.league.field import Place, read_places
 from asyncfl_reproduction.league.run import searched
 from asyncfl_reproduction.tuning.choices import tried

@@ -1,14 +1,14 @@
 """The report's code by topic; ``notebooks/report.ipynb`` calls one method of :class:`Page` for each part.
 
 - ``recorded``: a tier's cells with their recorded results;
-- ``metrics``: how each printed number is measured here, in its own unit;
+- ``our_numbers``: how each printed number is measured here, in its own unit;
 - ``tables``: printed tables with ours beside them, tuned and untuned; a new table needs at most a layout there;
 - ``names``: readable names of cells;
 - ``styled_tables``: tables and claims as a reader sees them;
 - ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a row of ``FIGURES`` there;
 - ``head_to_head``: ranks of the methods over the places of the league;
 - ``summary``: the first page, the computing time, and the settings that are ours;
-- ``verdict_table``: the laptop tier's verdicts, kept for other tiers' reports;
+- ``laptop_verdicts``: the laptop tier's verdicts, kept for other tiers' reports;
 - ``export``: every table as CSV, Markdown and LaTeX;
 - ``page``: the calls in the notebook.
 """

@@ -12,7 +12,7 @@ import pandas as pd
 
 from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims.measured import ACCURACY
-from asyncfl_reproduction.grid.tidy import read_tidy
+from asyncfl_reproduction.grid.record import read_tidy
 from asyncfl_reproduction.report.names import place
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.tables import folded, listed

@@ -11,7 +11,7 @@ from asyncfl_lite import plots
 from asyncfl_reproduction.claims.fedrevive import ASYNCHRONOUS, WINDOW, cell, target
 from asyncfl_reproduction.measure.fedrevive import FAMILIES, betas, short_run_parts, staleness
 from asyncfl_reproduction.report.figures import PaperFigure, draw_bars, draw_curves, finish, legend_of, panels
-from asyncfl_reproduction.report.metrics import revive_times
+from asyncfl_reproduction.report.our_numbers import revive_times
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.statistics import deviation
 

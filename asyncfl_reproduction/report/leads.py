@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
 from asyncfl_reproduction.grid.cells import SERVER_RATE, TWIN
-from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.grid.record import RUNS
 from asyncfl_reproduction.home import RESULTS
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.statistics import contrast

@@ -29,9 +29,9 @@ from asyncfl_reproduction.report import (
     figures_fedrevive,
     figures_kuiper,
     head_to_head,
+    laptop_verdicts,
     styled_tables,
     summary,
-    verdict_table,
 )
 from asyncfl_reproduction.report.export import write_tables
 from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
@@ -94,18 +94,18 @@ class Page:
         plots.use_style()
         self.recorded = Recorded(tier_file, runs, kept)
         self.names = names(self.recorded.cells)
-        self.decided = verdict_table.read_decided(None if self.recorded.tier == verdict_table.TIER else kept)
+        self.decided = laptop_verdicts.read_decided(None if self.recorded.tier == laptop_verdicts.TIER else kept)
         self._kept = kept
 
     def in_a_minute(self) -> None:
         """Show the recorded verdicts on the papers' central comparisons, this run's, and what to open next."""
         agreed = agreement.agreement(self.recorded, self._kept)
         if len(self.decided):
-            said = verdict_table.in_words(self.recorded, self.decided, agreement.in_words(agreed))
-            display(Markdown(said), HTML(verdict_table.beside(self.recorded.headlines, self.decided)))
+            said = laptop_verdicts.in_words(self.recorded, self.decided, agreement.in_words(agreed))
+            display(Markdown(said), HTML(laptop_verdicts.beside(self.recorded.headlines, self.decided)))
         if len(agreed):
             display(HTML(agreement.by_seed(agreed, self.names)))
-        display(Markdown(verdict_table.NEXT))
+        display(Markdown(laptop_verdicts.NEXT))
 
     def summary(self) -> None:
         """Show how many claims have each verdict, by kind and by paper, and show the headline numbers."""

@@ -20,7 +20,7 @@ from asyncfl_reproduction.claims.headlines import check_headlines
 from asyncfl_reproduction.claims.measured import ACCURACY, TUNED
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.grid.tidy import outdated_tidy, read_tidy
+from asyncfl_reproduction.grid.record import outdated_tidy, read_tidy
 from asyncfl_reproduction.home import field_in, tier_file
 from asyncfl_reproduction.league.across import answer_questions
 from asyncfl_reproduction.number_texts import mean_text

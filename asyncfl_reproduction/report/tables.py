@@ -16,7 +16,7 @@ from asyncfl_reproduction.claims.measured import AT_FIXED_RATE, TUNED
 from asyncfl_reproduction.grid.cells import SERVER_RATE
 from asyncfl_reproduction.grid.columns import FIXED, untuned
 from asyncfl_reproduction.published import layout, published
-from asyncfl_reproduction.report.metrics import MEASURES, cells_behind, measure
+from asyncfl_reproduction.report.our_numbers import MEASURES, cells_behind, measure
 from asyncfl_reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_SHARE, FEWEST_SEEDS, contrast, deviation
 from asyncfl_reproduction.verdict_words import HOLDS, OPEN, REVERSED

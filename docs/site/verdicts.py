@@ -8,9 +8,9 @@ from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.home import RESULTS
+from asyncfl_reproduction.report.laptop_verdicts import in_brief, read_decided
 from asyncfl_reproduction.report.styled_tables import with_signs
 from asyncfl_reproduction.report.summary import TITLES
-from asyncfl_reproduction.report.verdict_table import in_brief, read_decided
 
 TOP = """# The report in brief
 

@@ -28,13 +28,13 @@ from asyncfl_reproduction.claims import VERDICTS, sooner
 from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.grid.cells import SERVER_RATE
 from asyncfl_reproduction.grid.columns import FIXED, PLAIN, TUNED, untuned
-from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.grid.record import RUNS
 from asyncfl_reproduction.number_texts import in_points, interval_text, with_ends, with_signs
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report import Recorded
+from asyncfl_reproduction.report.laptop_verdicts import FILE, decided
 from asyncfl_reproduction.report.leads import draw_together, together
-from asyncfl_reproduction.report.verdict_table import FILE, decided
 from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, benjamini_hochberg, contrast, holm, scaled
 from asyncfl_reproduction.verdict_words import EQUIVALENT, HOLDS, OPEN, REVERSED, counted
 

@@ -8,11 +8,11 @@ import shutil
 
 import pandas as pd
 import pytest
-from test_verdict_table import kept_with
+from test_laptop_verdicts import kept_with
 
 from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.record import write_tidy
 from asyncfl_reproduction.grid.run import run_seeds
-from asyncfl_reproduction.grid.tidy import write_tidy
 from asyncfl_reproduction.report import Page, Recorded
 from asyncfl_reproduction.report.agreement import agreement, by_seed, in_words
 

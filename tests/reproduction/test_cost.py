@@ -17,7 +17,7 @@ from asyncfl_reproduction import home
 from asyncfl_reproduction.grid import cost
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import client_updates, estimate, timed_speed
-from asyncfl_reproduction.grid.tidy import RUNS, write_tidy
+from asyncfl_reproduction.grid.record import RUNS, write_tidy
 from asyncfl_reproduction.parquet import read_table
 from conftest import ROOT, toy_grid
 

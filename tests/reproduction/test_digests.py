@@ -19,7 +19,7 @@ from asyncfl_reproduction import published
 from asyncfl_reproduction.digests import SUMS, checked, keep, main
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.parquet import DIGEST, _digest, read_table, write_table
-from asyncfl_reproduction.report import verdict_table
+from asyncfl_reproduction.report import laptop_verdicts
 
 ROOT = Path(__file__).parents[2]
 RECORDS = (
@@ -133,7 +133,7 @@ def changed(tmp_path, monkeypatch):
         lambda folder: published.artefacts("FedEcho"),
         lambda folder: published.hyperparameters("FedEcho"),
         lambda folder: published.layout("FedEcho", "Table 2"),
-        lambda folder: verdict_table.read_decided(folder / "results"),
+        lambda folder: laptop_verdicts.read_decided(folder / "results"),
         lambda folder: lessons.checked(folder / "course/14_theory.csv"),
         lambda folder: referee.runs_of.__wrapped__("deaf/deaf"),
     ],

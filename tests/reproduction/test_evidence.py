@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite import plots
-from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.grid.record import RUNS
 from asyncfl_reproduction.parquet import write_table
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.leads import EXACT, LEADS, RATES, STAND_IN, together

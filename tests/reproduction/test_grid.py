@@ -21,7 +21,7 @@ from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.runs.results import load_result
 from asyncfl_lite.runs.store import read_record, versions
 from asyncfl_reproduction.cli import _said
-from asyncfl_reproduction.grid import kernels, tidy
+from asyncfl_reproduction.grid import kernels
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import estimate
 from asyncfl_reproduction.grid.interrupts import MESSAGE
@@ -188,9 +188,9 @@ def test_versions_that_are_mixed_within_a_cell_or_differ_from_now_are_told(exper
     assert _said(report) == 0
     told = "  complete, at least in part under other versions: 1 cell, "
     assert capsys.readouterr().out.splitlines()[1:] == [told + mixed, told + here]
-    assert [tidy._row("a", result)["torch"] for result in cells[0].load(recorded)] == [now["torch"], "9.0"]
+    assert [record._row("a", result)["torch"] for result in cells[0].load(recorded)] == [now["torch"], "9.0"]
     result = replace(cells[0].load(recorded)[0], continued_under=[{**now, "torch": "9.9"}])
-    assert tidy._row("a", result)["torch"] == f"{now['torch']}, then 9.9"
+    assert record._row("a", result)["torch"] == f"{now['torch']}, then 9.9"
 
 
 def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorded, monkeypatch):

@@ -20,8 +20,8 @@ from asyncfl_lite.cli import main
 from asyncfl_lite.runs.store import read_record
 from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.record import CURVES, RUNS
 from asyncfl_reproduction.grid.run import Report, run_seeds, summarise_cell
-from asyncfl_reproduction.grid.tidy import CURVES, RUNS
 from asyncfl_reproduction.league import enter as entering
 from asyncfl_reproduction.league import recording
 from asyncfl_reproduction.league import run as running

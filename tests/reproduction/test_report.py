@@ -19,11 +19,11 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.claims import CLAIMS, Measured
 from asyncfl_reproduction.grid.cells import expand_grid
-from asyncfl_reproduction.grid.tidy import read_tidy, write_tidy
+from asyncfl_reproduction.grid.record import read_tidy, write_tidy
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.measure import fedrevive
 from asyncfl_reproduction.published import artefacts, layout, published
-from asyncfl_reproduction.report import Recorded, export, head_to_head, metrics, page, summary, tables
+from asyncfl_reproduction.report import Recorded, export, head_to_head, our_numbers, page, summary, tables
 from asyncfl_reproduction.report import recorded as reading
 from asyncfl_reproduction.report.notebook import as_pages, make_report
 from asyncfl_reproduction.report.recorded import Ours
@@ -124,8 +124,8 @@ def test_every_figure_is_drawn_or_named_in_the_notebook():
 
 def test_every_metric_is_measured_in_its_own_unit():
     for row in PRINTED.itertuples():
-        kind = metrics.MEASURES[row.paper, row.metric].kind
-        assert row.unit in metrics.UNITS[kind]
+        kind = our_numbers.MEASURES[row.paper, row.metric].kind
+        assert row.unit in our_numbers.UNITS[kind]
         if "reduction" not in row.metric and "increase" not in row.metric and "gain" not in row.metric:
             assert (kind == "time") == (("time" in row.metric) or ("wall-clock" in row.metric)), row.metric
         assert (kind == "accuracy") == (("accuracy" in row.metric) and row.unit in ("%", "fraction")), row.metric
@@ -133,8 +133,8 @@ def test_every_metric_is_measured_in_its_own_unit():
 
 def test_a_measure_of_another_kind_is_refused(monkeypatch, tmp_path):
     recorded = Recorded(SMOKE, tmp_path)
-    accuracy = metrics.MEASURES["FedADT", "final accuracy"]
-    monkeypatch.setitem(metrics.MEASURES, ("FedADT", "virtual time to target"), accuracy)
+    accuracy = our_numbers.MEASURES["FedADT", "final accuracy"]
+    monkeypatch.setitem(our_numbers.MEASURES, ("FedADT", "virtual time to target"), accuracy)
     with pytest.raises(ValueError, match="accuracy cannot stand beside s"):
         tables.beside(recorded, "FedADT", "Table I")
 
@@ -160,7 +160,7 @@ def test_a_target_that_is_not_reached_is_said_so():
     assert tables.ours_text(row, Ours(np.array([20000.0, 20520.0]), "x")) == "20,260 ± 368"
     assert tables.ours_text(row, Ours(np.array([200.0, 210.0]), "x")) == "205 ± 7.1"
     assert tables.ours_text(row, Ours(None, "x")) == "not run"
-    assert tables.ours_text(row, Ours(None, f"{metrics.NOT_MEASURED}: why")) == "not measured"
+    assert tables.ours_text(row, Ours(None, f"{our_numbers.NOT_MEASURED}: why")) == "not measured"
 
 
 def test_the_adaptive_weight_is_read_where_the_fixed_ones_end(tmp_path):

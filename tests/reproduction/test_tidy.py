@@ -13,7 +13,7 @@ import yaml
 
 from asyncfl_lite import Config, run
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
-from asyncfl_reproduction.grid.tidy import CURVES, RUNS, add_runs, outdated_tidy, read_tidy, write_tidy
+from asyncfl_reproduction.grid.record import CURVES, RUNS, add_runs, outdated_tidy, read_tidy, write_tidy
 from asyncfl_reproduction.home import CELLS, RESULTS
 from asyncfl_reproduction.parquet import read_table, write_table
 
@@ -82,7 +82,7 @@ def test_who_reads_between_the_two_tables_being_written_finds_what_was_there(run
         write_table(path, table)
         seen.append(set(read_tidy(both, tmp_path)))
 
-    monkeypatch.setattr("asyncfl_reproduction.grid.tidy.write_table", watched)
+    monkeypatch.setattr("asyncfl_reproduction.grid.record.write_table", watched)
     write_tidy(both[1:], runs, tmp_path)
     assert seen == [{"p/a"}, {"p/a", "p/b"}]
 

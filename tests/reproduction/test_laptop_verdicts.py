@@ -15,13 +15,13 @@ from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.digests import keep
 from asyncfl_reproduction.home import CELLS, RESULTS
-from asyncfl_reproduction.report import Page, verdict_table
+from asyncfl_reproduction.report import Page, laptop_verdicts
 from asyncfl_reproduction.report.styled_tables import RECORDED
 from asyncfl_reproduction.report.styled_tables import claims as claims_shown
 from asyncfl_reproduction.verdict_words import VERDICTS
 
 ROOT = Path(__file__).parents[2]
-KEPT = verdict_table.read_decided(RESULTS)
+KEPT = laptop_verdicts.read_decided(RESULTS)
 
 
 def test_every_claim_and_headline_has_a_kept_verdict():
@@ -46,7 +46,7 @@ def test_the_kept_verdicts_are_those_that_the_results_count():
 def test_a_single_cell_is_no_cells(done, cells, said):
     headlines = pd.DataFrame(columns=["column", "id", "verdict", "seeds", "mean"])
     recorded = SimpleNamespace(headlines=headlines, results=[0] * done, cells=[0] * cells)
-    assert said in verdict_table.in_words(recorded, KEPT)
+    assert said in laptop_verdicts.in_words(recorded, KEPT)
 
 
 def kept_with(folder: Path, verdict: str) -> Path:
@@ -54,8 +54,8 @@ def kept_with(folder: Path, verdict: str) -> Path:
     rows = [{"id": "FE-2", "verdict": verdict, "seeds": 10, "mean": 0.123, "low": -0.1, "high": 0.15, "unit": "points"}]
     rows += [{"id": "FE-T2-a", "verdict": verdict}]
     keep(
-        pd.DataFrame(rows, columns=["id", "verdict", "fixed", *verdict_table.NUMBERS]),
-        folder / verdict_table.FILE,
+        pd.DataFrame(rows, columns=["id", "verdict", "fixed", *laptop_verdicts.NUMBERS]),
+        folder / laptop_verdicts.FILE,
         index=False,
     )
     return folder
