@@ -102,10 +102,15 @@ def large() -> Iterator[Figure]:
     mnist = {"task": "mnist5k_28", "client_lr": 0.05, "eval_every": 10, "batch_size": 50}
     flgo = Config(algorithm="fedbuff", model="flgo_cnn", rounds=2, **mnist)
     resnet = Config(algorithm="fedbuff", model="resnet", rounds=6, **mnist)
-    for name, most, config in (("FLGo's 5×5 CNN on 28×28", 0.8, flgo), ("ResNet of width 8 on 28×28", 1.03, resnet)):
+    mlp = Config(algorithm="fedbuff", model_settings={"hidden": [3000, 3000]}, rounds=4, **{**mnist, "task": "digits"})
+    for name, most, limit, config in (
+        ("FLGo's 5×5 CNN on 28×28", 0.8, "convolutions", flgo),
+        ("ResNet of width 8 on 28×28", 1.03, "convolutions", resnet),
+        ("MLP with 9.2 million parameters on digits", 1.0, "memory", mlp),
+    ):
         yield {
             "name": name,
-            **goal(most, most, "convolutions"),
+            **goal(most, most, limit),
             **ratio(partial(run, config), bare_loop(config, evaluate=True)),
         }
 
