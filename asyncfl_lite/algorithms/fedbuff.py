@@ -67,9 +67,7 @@ class FedBuff(Algorithm):
     def _empty(self) -> None:
         self._sum = torch.zeros_like(self.x)
         self._statistics_sum = None if self.buffers is None else torch.zeros_like(self.buffers)
-        self._divisor = 0.0
-        self._stalest = 0
-        self.filled = 0
+        self._divisor, self._stalest, self.filled = 0.0, 0, 0
 
     def on_receive(self, update: Update) -> bool:
         """Add the update to the buffer; aggregate if the buffer is full."""
@@ -79,7 +77,8 @@ class FedBuff(Algorithm):
     def accumulate(self, update: Update) -> None:
         """Add an update to the buffer's weighted sum."""
         weight, counted = self.weights(update)
-        self._sum = self._sum + weight * self.entry(update)
+        entry = self.entry(update)
+        self._sum = self._sum + (entry if weight == 1 else weight * entry)
         self._divisor += counted
         self._stalest = max(self._stalest, update.staleness)
         self.filled += 1

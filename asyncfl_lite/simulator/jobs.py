@@ -252,15 +252,16 @@ class Job:
             raise SimulationError(f"{self} is not trained yet")
         return self.outcome
 
-    def update(self, staleness: int) -> Update:
+    def update(self, staleness: int, *, shares: bool = False) -> Update:
         """Return the update that the server receives if the trained job arrives with this staleness.
 
-        Tensors that belong to other jobs, too, are copied, so that a method may do with an update what it wants.
+        Tensors that belong to other jobs, too, are copied, so that a method may do with an update what it wants, unless
+        it ``shares`` them, as it may if it only reads.
         """
         outcome, took = self.done, self.finish_time - self.dispatched_at
         delta: Any = outcome.delta  # None on a clock without training, where no method reads it
         shared = self.start, self.start_buffers, self.correction
-        start, buffers, correction = (None if part is None else part.clone() for part in shared)
+        start, buffers, correction = shared if shares else (None if part is None else part.clone() for part in shared)
         report = {name: getattr(outcome, name) for name in REPORT_FIELDS}
         return Update(self.client, delta, self.start_version, start, buffers, correction, took, staleness, **report)
 

@@ -260,10 +260,10 @@ class Simulation:
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Pass a trained job to the server, and to the selection if it learns; return the server's receipt."""
-        update = job.update(staleness)
+        update = job.update(staleness, shares=is_ours(self.algorithm))
         if type(self.selection).observe is Selection.observe:
             return self.algorithm.receive(update)
-        observed = replace(update, delta=update.delta.clone())
+        observed = replace(job.update(staleness), delta=update.delta.clone())
         receipt = self.algorithm.receive(update)
         if not receipt.refused:
             self.selection.observe(observed)

@@ -14,7 +14,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,17 +139,18 @@ def estimate(cells: Sequence[Cell], runs: str | Path, *, kept: str | Path | None
     waiting = [cell for cell in cells if states[cell.name] != "complete"]
     speeds = {} if kept is None else kept_speeds(cells, Path(kept))
     speeds |= recorded_speeds(Path(runs), {kind_of(cell.config) for cell in waiting})
-    rows, unknown, failed = [], {}, {}
+    rows, unknown = [], {}
+    failed: dict[Hashable, AsyncFLError] = {}
     for cell in waiting:
-        kind, paper = kind_of(cell.config), cell.name.split("/")[0]
+        kind, data, paper = kind_of(cell.config), cell.config.task_settings, cell.name.split("/")[0]
         try:
-            if kind in failed:
-                raise failed[kind]
+            if why := failed.get(data) or failed.get(kind):
+                raise why
             if kind not in speeds:
                 speeds[kind] = timed_speed(cell.config)
             updates, speed = client_updates(cell.config), speeds[kind]
         except AsyncFLError as error:
-            unknown[cell.name] = str(failed.setdefault(kind, error))
+            unknown[cell.name] = str(failed.setdefault(data if isinstance(error, _SlowData) else kind, error))
             continue
         seconds = STARTING + len(cell.seeds) * (speed.fixed + updates * speed.an_update)
         rows.append([cell.name, paper, len(cell.seeds), len(cell.seeds) * updates, seconds, speed.recorded])
@@ -204,6 +205,10 @@ def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
     return {kind: Speed(0.0, seconds / updates, True) for kind, (seconds, updates) in sums.items() if updates}
 
 
+class _SlowData(ConfigError):
+    """Data that take too long to read, for one kind of run as for the next."""
+
+
 def timed_speed(config: Config) -> Speed:
     """Time runs of ``config`` with 1, 2, 4, … server versions on this device, and return their speed.
 
@@ -217,7 +222,7 @@ def timed_speed(config: Config) -> Speed:
         with _time_limit(PATIENCE * LIMIT):
             load_task(config.task_settings)
     except TimeoutError:
-        raise ConfigError(f"its data take longer than {PATIENCE * LIMIT:g} seconds to read here") from None
+        raise _SlowData(f"its data take longer than {PATIENCE * LIMIT:g} seconds to read here") from None
     clock = time.process_time if actual(config.device) == "cpu" else time.perf_counter
     points: list[tuple[int, float]] = []
     with suppress(TimeoutError), _time_limit(LIMIT):

@@ -202,6 +202,15 @@ def test_what_comes_to_lie_there_on_the_way_stays(tmp_path):
     assert contents(tmp_path) == {path: b"mine"}
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_method_writes_into_what_jobs_share(algorithm, monkeypatch):
+    """So the package's methods get no copies of it, which a user's methods do."""
+    config = Config(**{**configs(algorithm), "checkpoint_every": None})
+    shared = run(config)
+    monkeypatch.setattr("asyncfl_lite.simulator.simulation.is_ours", lambda thing: False)
+    same(shared, run(config))
+
+
 def test_a_link_stays_a_link(tmp_path):
     path, config = tmp_path / "run.pt", BUFF
     (tmp_path / "elsewhere").mkdir()

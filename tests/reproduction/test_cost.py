@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -119,6 +120,19 @@ def record(cell, seconds, folder):
         result = run(config)
         result.timing["cpu_seconds"] = seconds
         result.save(cell.folder(folder) / f"seed-{config.seed}")
+
+
+def test_data_that_take_too_long_are_tried_once_for_all_methods(tmp_path, monkeypatch):
+    tried = []
+
+    def slow(source):
+        tried.append(source)
+        raise TimeoutError
+
+    monkeypatch.setattr(cost, "load_task", slow)
+    (one,), (other,) = (write_grid(tmp_path, algorithm=name) for name in ("fedbuff", "fedavg"))
+    found = estimate([one, replace(other, name="toy/b")], tmp_path / "runs")
+    assert len(found.unknown) == 2 and len(tried) == 1
 
 
 def test_tables_that_are_kept_count_where_nothing_else_is_recorded(tmp_path, monkeypatch):
