@@ -37,8 +37,8 @@ from asyncfl_lite.simulator.server import Server
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.tasks.partitions import sizes_of
-from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 from asyncfl_lite.tasks.task import check_augment
+from asyncfl_lite.tasks.task_checks import check_classes, check_scoring
 
 Labelled = tuple[Tensor, Tensor] | None
 """The inputs and labels that a server keeps, or None."""

@@ -2,7 +2,7 @@
 
 - ``recorded``: a tier's cells with their recorded results;
 - ``our_numbers``: how each printed number is measured here, in its own unit;
-- ``tables``: printed tables with ours beside them, tuned and untuned; a new table needs at most a layout there;
+- ``printed_tables``: printed tables with ours beside them, tuned and untuned; a new table needs at most a layout there;
 - ``names``: readable names of cells;
 - ``styled_tables``: tables and claims as a reader sees them;
 - ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a row of ``FIGURES`` there;

@@ -12,8 +12,8 @@ from asyncfl_lite.base.files import write_atomically
 from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.published import artefacts
 from asyncfl_reproduction.report import head_to_head, summary
+from asyncfl_reproduction.report.printed_tables import beside, laid_out
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.tables import beside, laid_out
 
 
 def slug(*words: str) -> str:

@@ -16,9 +16,9 @@ from asyncfl_reproduction.claims.measured import TUNED
 from asyncfl_reproduction.digests import checked
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.number_texts import interval_text, with_signs
+from asyncfl_reproduction.report.printed_tables import coloured, listed
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.styled_tables import RECORDED
-from asyncfl_reproduction.report.tables import coloured, listed
 from asyncfl_reproduction.verdict_words import NOT_RUN, parts_counted
 
 TIER = "laptop"

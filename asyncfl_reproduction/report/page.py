@@ -23,7 +23,7 @@ from asyncfl_reproduction.claims.checking import check_all
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.published import artefacts, layout
 from asyncfl_reproduction.report import (
-    agreement,
+    against_records,
     figures_fedadt,
     figures_fedecho,
     figures_fedrevive,
@@ -37,9 +37,9 @@ from asyncfl_reproduction.report.export import write_tables
 from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import FOOTNOTE, WORDS, marked, names, words
+from asyncfl_reproduction.report.printed_tables import as_list, background, beside, folded, listed, was_run
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.report.searches import draw_tries, own_searches, searches, tries
-from asyncfl_reproduction.report.tables import as_list, background, beside, folded, listed, was_run
 from asyncfl_reproduction.tuning.grids import study_of
 
 PANELS, LINES, PICTURES = 12, 12, 4
@@ -99,12 +99,12 @@ class Page:
 
     def in_a_minute(self) -> None:
         """Show the recorded verdicts on the papers' central comparisons, this run's, and what to open next."""
-        agreed = agreement.agreement(self.recorded, self._kept)
+        agreed = against_records.agreement(self.recorded, self._kept)
         if len(self.decided):
-            said = laptop_verdicts.in_words(self.recorded, self.decided, agreement.in_words(agreed))
+            said = laptop_verdicts.in_words(self.recorded, self.decided, against_records.in_words(agreed))
             display(Markdown(said), HTML(laptop_verdicts.beside(self.recorded.headlines, self.decided)))
         if len(agreed):
-            display(HTML(agreement.by_seed(agreed, self.names)))
+            display(HTML(against_records.by_seed(agreed, self.names)))
         display(Markdown(laptop_verdicts.NEXT))
 
     def summary(self) -> None:

@@ -64,7 +64,7 @@ class Recorded:
         from_kept: the cells that were read from ``kept``.
         outdated: cell -> ``stale`` (run with code whose meaning has changed since) or ``changed`` (run with another
             configuration), for cells that have such runs; these runs count as not run.
-        tables: (paper, artefact) -> the printed table with ours beside it, kept by :func:`.tables.beside`.
+        tables: (paper, artefact) -> the printed table with ours beside it, kept by :func:`.printed_tables.beside`.
     """
 
     def __init__(self, file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:

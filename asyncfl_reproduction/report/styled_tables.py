@@ -17,8 +17,7 @@ from asyncfl_reproduction.grid.columns import untuned
 from asyncfl_reproduction.number_texts import with_signs
 from asyncfl_reproduction.published import layout
 from asyncfl_reproduction.report.names import WORDS, in_names, with_titles, words
-from asyncfl_reproduction.report.recorded import MISSING
-from asyncfl_reproduction.report.tables import (
+from asyncfl_reproduction.report.printed_tables import (
     FIXED,
     OURS,
     PAPER,
@@ -32,6 +31,7 @@ from asyncfl_reproduction.report.tables import (
     part,
     quiet,
 )
+from asyncfl_reproduction.report.recorded import MISSING
 
 Names = Mapping[str, str]
 """Path of a cell -> its name."""
@@ -46,7 +46,7 @@ NARROW = 8
 
 
 def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styler:
-    """Style rows of a table from :func:`.tables.beside`, laid out as printed or with one number per row."""
+    """Style rows of a table from :func:`.printed_tables.beside`, laid out as printed or with one number per row."""
     if not layout(paper, artefact).rows:
         known = ["metric", "unit"] if artefact.startswith("Table") and table["metric"].nunique() == 1 else []
         return in_rows(table.drop(columns=known), names, paper)
@@ -68,7 +68,7 @@ def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styl
 
 
 def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
-    """Style a table of :func:`.tables.beside` with one row per printed number, and with the source of our number."""
+    """Style a table of :func:`.printed_tables.beside` with one row per printed number, and the source of ours."""
     usual, lines = usual_seeds(table), lines_of(table, paper)
     settings = table[list(table.columns[: list(table.columns).index(PAPER)])]
     shown = settings.map(lambda text: escape(str(WORDS.get(text, text)))).rename(columns=words)

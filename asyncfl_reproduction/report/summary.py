@@ -15,8 +15,7 @@ from asyncfl_reproduction.claims import CLAIMS, VERDICTS
 from asyncfl_reproduction.number_texts import with_signs
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report.names import marked, place, words
-from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.tables import (
+from asyncfl_reproduction.report.printed_tables import (
     FIXED,
     PAPER,
     as_list,
@@ -28,6 +27,7 @@ from asyncfl_reproduction.report.tables import (
     of_html,
     part,
 )
+from asyncfl_reproduction.report.recorded import Recorded
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
 

@@ -25,6 +25,7 @@ from asyncfl_reproduction.grid import kernels
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import estimate
 from asyncfl_reproduction.grid.interrupts import MESSAGE
+from asyncfl_reproduction.grid.record import _row
 from asyncfl_reproduction.grid.run import run_grid, run_seeds, summarise_cell
 from conftest import toy_grid, wait_for
 
@@ -188,9 +189,9 @@ def test_versions_that_are_mixed_within_a_cell_or_differ_from_now_are_told(exper
     assert _said(report) == 0
     told = "  complete, at least in part under other versions: 1 cell, "
     assert capsys.readouterr().out.splitlines()[1:] == [told + mixed, told + here]
-    assert [record._row("a", result)["torch"] for result in cells[0].load(recorded)] == [now["torch"], "9.0"]
+    assert [_row("a", result)["torch"] for result in cells[0].load(recorded)] == [now["torch"], "9.0"]
     result = replace(cells[0].load(recorded)[0], continued_under=[{**now, "torch": "9.9"}])
-    assert record._row("a", result)["torch"] == f"{now['torch']}, then 9.9"
+    assert _row("a", result)["torch"] == f"{now['torch']}, then 9.9"
 
 
 def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorded, monkeypatch):

@@ -23,7 +23,7 @@ from asyncfl_reproduction.grid.record import read_tidy, write_tidy
 from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.measure import fedrevive
 from asyncfl_reproduction.published import artefacts, layout, published
-from asyncfl_reproduction.report import Recorded, export, head_to_head, our_numbers, page, summary, tables
+from asyncfl_reproduction.report import Recorded, export, head_to_head, our_numbers, page, printed_tables, summary
 from asyncfl_reproduction.report import recorded as reading
 from asyncfl_reproduction.report.notebook import as_pages, make_report
 from asyncfl_reproduction.report.recorded import Ours
@@ -136,53 +136,55 @@ def test_a_measure_of_another_kind_is_refused(monkeypatch, tmp_path):
     accuracy = our_numbers.MEASURES["FedADT", "final accuracy"]
     monkeypatch.setitem(our_numbers.MEASURES, ("FedADT", "virtual time to target"), accuracy)
     with pytest.raises(ValueError, match="accuracy cannot stand beside s"):
-        tables.beside(recorded, "FedADT", "Table I")
+        printed_tables.beside(recorded, "FedADT", "Table I")
 
 
 def test_times_stand_beside_times_and_accuracies_beside_accuracies(tmp_path):
     cell = record(tmp_path, "fedadt/table1/mnist-dir0.1/fedadt")
     record(tmp_path, "fedadt/table1/mnist-dir0.1/fedasync", reached_at=9.0, apart=0.1)
     recorded = Recorded(SMOKE, tmp_path)
-    times = tables.beside(recorded, "FedADT", "Table I").set_index("cell")
+    times = printed_tables.beside(recorded, "FedADT", "Table I").set_index("cell")
     assert times.loc[cell.name, "ours"] == "7 ± 0" and times.loc[cell.name, "paper"] == "44,136"
-    ends = tables.beside(recorded, "FedADT", "Table II").set_index("cell")
+    ends = printed_tables.beside(recorded, "FedADT", "Table II").set_index("cell")
     assert ends.loc[cell.name, "ours"] == "42.00 ± 2.00" and ends.loc[cell.name, "paper"] == "98.49"
     other = "fedadt/table1/mnist-dir0.1/fedasync"
     assert (times.loc[other, "verdict"], ends.loc[other, "verdict"]) == (HOLDS, OPEN)
-    failed = tables.beside(recorded, "FedADT", "Table I")
+    failed = printed_tables.beside(recorded, "FedADT", "Table I")
     assert list(failed.loc[failed["paper"] == "Fail", "ours"].unique()) == ["not run"]
 
 
 def test_a_target_that_is_not_reached_is_said_so():
     row = published("FedADT", "Table I").iloc[0]
-    assert tables.ours_text(row, Ours(np.array([np.inf, np.inf]), "x")) == "not reached"
-    assert tables.ours_text(row, Ours(np.array([4.0, np.inf]), "x")) == "not reached with 1 of 2 seeds"
-    assert tables.ours_text(row, Ours(np.array([20000.0, 20520.0]), "x")) == "20,260 ± 368"
-    assert tables.ours_text(row, Ours(np.array([200.0, 210.0]), "x")) == "205 ± 7.1"
-    assert tables.ours_text(row, Ours(None, "x")) == "not run"
-    assert tables.ours_text(row, Ours(None, f"{our_numbers.NOT_MEASURED}: why")) == "not measured"
+    assert printed_tables.ours_text(row, Ours(np.array([np.inf, np.inf]), "x")) == "not reached"
+    assert printed_tables.ours_text(row, Ours(np.array([4.0, np.inf]), "x")) == "not reached with 1 of 2 seeds"
+    assert printed_tables.ours_text(row, Ours(np.array([20000.0, 20520.0]), "x")) == "20,260 ± 368"
+    assert printed_tables.ours_text(row, Ours(np.array([200.0, 210.0]), "x")) == "205 ± 7.1"
+    assert printed_tables.ours_text(row, Ours(None, "x")) == "not run"
+    assert printed_tables.ours_text(row, Ours(None, f"{our_numbers.NOT_MEASURED}: why")) == "not measured"
 
 
 def test_the_adaptive_weight_is_read_where_the_fixed_ones_end(tmp_path):
     name = "fedadt/table1/mnist-dir0.1/fedadt"
     record(tmp_path, name, version=500)
-    table = tables.beside(Recorded(SMOKE, tmp_path), "FedADT", "Table III").set_index("cell")
+    table = printed_tables.beside(Recorded(SMOKE, tmp_path), "FedADT", "Table III").set_index("cell")
     assert table.loc[f"{name}, version 500", "ours"] == "52.00 ± 2.00"
     record(tmp_path, name, version=480)  # it ends before
-    table = tables.beside(Recorded(SMOKE, tmp_path), "FedADT", "Table III").set_index("cell")
+    table = printed_tables.beside(Recorded(SMOKE, tmp_path), "FedADT", "Table III").set_index("cell")
     assert table.loc[f"{name}, version 500", "ours"] == "not run"
 
 
 def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
     record(tmp_path, "fedecho/table2/large-dir0.1/fedecho-cross")
     recorded = Recorded(SMOKE, tmp_path)
-    wide = tables.laid_out(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2")
+    wide = printed_tables.laid_out(printed_tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2")
     assert wide.loc[("FedEcho", "CIFAR-100", "ours"), ("large", "0.1")] == "42.00 ± 2.00"
     assert wide.loc[("FedEcho", "CIFAR-100", "paper"), ("large", "0.1")] == "75.39 ± 2.93"
     assert (wide == "42.00 ± 2.00").to_numpy().sum() == 1
     assert wide.shape == (14, 4)
     for artefact, which in (("Table 6", 2), ("Table 7", 3), ("Table 11", 1)):
-        assert (tables.beside(recorded, "FedEcho", artefact)["ours"] != "not run").to_numpy().nonzero()[0] == [which]
+        assert (printed_tables.beside(recorded, "FedEcho", artefact)["ours"] != "not run").to_numpy().nonzero()[0] == [
+            which
+        ]
     assert page.FIGURES["FedEcho", "Table 2"].draw(recorded) is not None
     assert page.FIGURES["FedEcho", "Table 3"].draw(recorded) is None
 
@@ -205,9 +207,9 @@ def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
 )
 def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, reference, verdict):
     """The printed reference is 70; a printed NaN is a target never reached."""
-    found = tables._same_side(printed, Ours(np.array(ours)), 70.0, Ours(np.array(reference)), 1.0)
+    found = printed_tables._same_side(printed, Ours(np.array(ours)), 70.0, Ours(np.array(reference)), 1.0)
     assert found == verdict
-    assert bool(tables.background(found)) == bool(verdict)
+    assert bool(printed_tables.background(found)) == bool(verdict)
 
 
 def of(kind, shown):
@@ -245,7 +247,9 @@ def test_tables_are_files_in_three_formats_that_read_back(tmp_path):
     assert len(names) * 3 == len(files) == len(set(files))
 
     kept = pd.read_csv(tmp_path / "tables/fedecho-table-2.csv", dtype=str, keep_default_na=False)
-    pd.testing.assert_frame_equal(kept, tables.beside(recorded, "FedEcho", "Table 2").astype(str), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        kept, printed_tables.beside(recorded, "FedEcho", "Table 2").astype(str), check_dtype=False
+    )
 
     rows = (tmp_path / "tables/fedecho-table-2.md").read_text().splitlines()
     read = [[part.strip() for part in row.strip("|").split("|")] for row in rows]
@@ -270,7 +274,7 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, shown):
     cells = recorded.table.set_index("cell")["accuracy %"]
     assert cells["fedecho/table4/fedbuff"] == "43.00 ± 0.00 (constant answer)"
     assert cells["fedadt/table1/mnist-dir0.1/fedadt"] == "42.00 ± 2.00"
-    beside = tables.beside(recorded, "FedEcho", "Table 4").set_index("method")
+    beside = printed_tables.beside(recorded, "FedEcho", "Table 4").set_index("method")
     assert beside.loc["FedBuff", ["ours", "verdict"]].tolist() == ["43.00 ± 0.00 (constant answer)", OPEN]
     claims = recorded.claims("fedecho").set_index("id")
     assert claims.loc["FE-T4-a", "ours"] == OPEN and "did not train" in claims.loc["FE-T4-a", "detail"]
@@ -297,7 +301,9 @@ def test_a_cell_with_a_seed_missing_says_so(tmp_path):
     (cell.folder(tmp_path) / "seed-1/result.json").unlink()
     recorded = Recorded(SMOKE, tmp_path)
     assert recorded.table.set_index("cell").loc[cell.name, "seeds"] == "2 of 3"
-    assert tables.beside(recorded, "FedEcho", "Table 2").set_index("cell").loc[cell.name, "ours"] == "42.00 ± 2.83"
+    assert (
+        printed_tables.beside(recorded, "FedEcho", "Table 2").set_index("cell").loc[cell.name, "ours"] == "42.00 ± 2.83"
+    )
 
 
 def test_ranks_and_nemenyis_difference_are_demsars():
@@ -337,7 +343,7 @@ def test_what_is_not_in_runs_is_read_from_the_kept_tables(tmp_path):
     both = Recorded(SMOKE, tmp_path / "runs", tmp_path / "results")
     assert both.from_kept == {kept} and len(both.results[kept]) == len(cell.seeds)
     assert [result.summary["final_accuracy"] for result in both.results[here]] == [0.6] * 3  # one's own runs go before
-    ends = tables.beside(both, "FedADT", "Table II").set_index("cell")
+    ends = printed_tables.beside(both, "FedADT", "Table II").set_index("cell")
     assert ends.loc[kept, "ours"] == "42.00 ± 2.00"
 
 

@@ -13,7 +13,7 @@ from test_report import record
 
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
-from asyncfl_reproduction.report import Recorded, page, styled_tables, tables
+from asyncfl_reproduction.report import Recorded, page, printed_tables, styled_tables
 from asyncfl_reproduction.report.names import names
 from asyncfl_reproduction.verdict_words import HOLDS, NOT_RUN, REVERSED
 
@@ -57,17 +57,21 @@ def both(made_once, tmp_path):
 
 
 def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):
-    table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
+    table = printed_tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
     (row,) = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].to_dict(
         "records"
     )
     assert (row["ours"], row["verdict"], row["cell"], row["seeds"]) == (
         "60.45 ± 0.30", REVERSED, f"{PLACE}/fedbuff", "10",
     )  # fmt: skip
-    assert [row[tables.part(FIXED, what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@server-rate", "10"]
+    assert [row[printed_tables.part(FIXED, what)] for what in printed_tables.PARTS] == [
+        HOLDS,
+        f"{PLACE}/fedbuff@server-rate",
+        "10",
+    ]
     assert row[FIXED] == "20.45 ± 0.30"
-    wide = tables.laid_out(table, "FedEcho", "Table 2")
-    found = [wide.loc[("FedBuff", "", line), ("large", "0.1")] for line in tables.lines_of(table)]
+    wide = printed_tables.laid_out(table, "FedEcho", "Table 2")
+    found = [wide.loc[("FedBuff", "", line), ("large", "0.1")] for line in printed_tables.lines_of(table)]
     assert found == ["52.85 ± 7.76", "60.45 ± 0.30", "20.45 ± 0.30"]
 
 
@@ -75,7 +79,7 @@ def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
     cell = {cell.name: cell for cell in CELLS}[f"{PLACE}/fedbuff@server-rate"]
     for seed in range(3, 10):
         (cell.folder(both) / f"seed-{seed}/result.json").unlink()
-    table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
+    table = printed_tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
     html = styled_tables.styled(table, "FedEcho", "Table 2", NAMES).to_html()
     assert "20.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
     assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html

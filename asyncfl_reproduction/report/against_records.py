@@ -14,8 +14,8 @@ from asyncfl_lite.base.errors import how_many
 from asyncfl_reproduction.claims.measured import ACCURACY
 from asyncfl_reproduction.grid.record import read_tidy
 from asyncfl_reproduction.report.names import place
+from asyncfl_reproduction.report.printed_tables import folded, listed
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.tables import folded, listed
 
 
 def agreement(recorded: Recorded, kept: str | Path | None) -> pd.DataFrame:

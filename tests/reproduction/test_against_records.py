@@ -14,7 +14,7 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.record import write_tidy
 from asyncfl_reproduction.grid.run import run_seeds
 from asyncfl_reproduction.report import Page, Recorded
-from asyncfl_reproduction.report.agreement import agreement, by_seed, in_words
+from asyncfl_reproduction.report.against_records import agreement, by_seed, in_words
 
 WORDS = {
     "none": ([], [], ""),
