@@ -39,7 +39,7 @@ from asyncfl_lite.models.base import ModelSpec, initial_model
 from asyncfl_lite.models.features import check_takes_embeddings, table_of
 from asyncfl_lite.models.own_models import GivenModel, OwnModel
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
-from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel, all_finite
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.store import load_checkpoint, save_checkpoint
@@ -340,7 +340,7 @@ def _simulate_soundly(run: Run, watch: Watch | None = None, train: Train | None 
         for what in ("shape", "dtype", "device", "requires_grad"):
             is_now, was = getattr(method.x, what), getattr(first, what)
             expect(is_now == was, f"x must keep its {what}, since clients start from it; it was {was} and is {is_now}")
-        expect(bool(torch.isfinite(method.x).all()), "x must stay finite, since clients start from it; it did not")
+        expect(all_finite(method.x), "x must stay finite, since clients start from it; it did not")
         return receipt
 
     simulate(run, look, train)

@@ -99,7 +99,7 @@ def quick_syntheses():
 
 @pytest.fixture
 def cohorts(monkeypatch) -> list[tuple]:
-    """Of each cohort that is trained its model, its training and its works, as it begins."""
+    """The model, the settings of training and the jobs of each cohort, noted when its training begins."""
     from asyncfl_lite.clients.cohorts import Cohort
 
     begun, begin = [], Cohort.__init__

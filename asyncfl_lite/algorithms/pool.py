@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.vectors import all_finite
 
 
 def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Tensor) -> Tensor:
@@ -54,7 +55,7 @@ class ClassProxies:
 
     def add(self, client: int, proportions: Tensor) -> None:
         """Add one upload's ``(C,)`` proportions to a client's estimate; values that are not finite are skipped."""
-        if not self.complete(client) and torch.isfinite(proportions).all():
+        if not self.complete(client) and all_finite(proportions):
             before = self.sums.get(client, torch.zeros_like(proportions)).cpu()
             # new mappings, so that a saved state stays as it was
             self.sums = {**self.sums, client: before + proportions}

@@ -317,12 +317,12 @@ def synthesised(
         the first loss was not finite; a synthesis ends early at such a loss.
     """
     moved: list[list[Tensor]] = []  # each one's θ and latents
-    steps: list[list[Adam]] = []
+    optimisers: list[list[Adam]] = []
     for one, given in zip(synthesisers, latents, strict=True):
         one.syntheses += 1
         moved.append([part.clone().requires_grad_() for part in (one.theta, *given)])
         rates = [one.generator_lr] + [one.latent_lr] * len(given)
-        steps.append([Adam(part.detach(), rate, betas=BETAS) for part, rate in zip(moved[-1], rates, strict=True)])
+        optimisers.append([Adam(part.detach(), rate, betas=BETAS) for part, rate in zip(moved[-1], rates, strict=True)])
     best: list[Tensor | None] = [None] * len(synthesisers)
     lowest = [math.inf] * len(synthesisers)
     going = list(range(len(synthesisers)))
@@ -340,7 +340,7 @@ def synthesised(
             # the gradient of a finite loss may not be finite, and would ruin θ
             if ok and all(gradient is None or all_finite(gradient) for gradient in found):
                 moving.append(index)
-                for part, gradient, step in zip(moved[index], found, steps[index], strict=True):
+                for part, gradient, step in zip(moved[index], found, optimisers[index], strict=True):
                     if gradient is not None:
                         step(part.detach(), gradient)  # which moves the part, too
         going = moving

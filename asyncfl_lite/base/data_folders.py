@@ -41,7 +41,7 @@ def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
 
 
 def data_places(folder: str | None, *names: str) -> list[Path]:
-    """Return a list with the folder that :func:`data_folder` finds, or an empty list."""
+    """Return the folder that :func:`data_folder` finds, in a list, which is empty if there is none."""
     try:
         return [data_folder(folder, *names)]
     except DataError:

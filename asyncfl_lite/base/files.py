@@ -70,7 +70,7 @@ def write_atomically(
     """Write text, or what a function writes into an open file, to ``path`` completely or not at all.
 
     The earlier content is moved to ``keep``, if given; a process that dies in between leaves ``keep``, but no ``path``.
-    What a process that was killed has left of the same file is deleted, unless it may still be written.
+    A partial file that a killed process left of ``path`` is deleted once it is :data:`ABANDONED`.
 
     Raises:
         ResultError: if the file cannot be written, naming the path and the reason (full disk, no permission).

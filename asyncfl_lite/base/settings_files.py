@@ -40,7 +40,7 @@ def yaml_in(text: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads words and numbers as YAML 1.2 does."""
+    """A loader of YAML that reads words and numbers as YAML 1.2 defines them."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
         first: [pair for pair in pairs if not pair[0].endswith((":bool", ":int", ":float"))]

@@ -249,8 +249,8 @@ class VectorModel:
 def all_finite(values: Tensor) -> bool:
     """Return whether all numbers are finite.
 
-    Their sum is looked at first, which takes a tenth of the time. It tells of every number that is not finite, and of
-    large ones, too, so then each number is looked at.
+    Their sum is computed first, which takes a tenth of the time. If the sum is not finite, either one of the numbers is
+    not, or the sum overflowed, so each number is then tested.
     """
     return math.isfinite(values.sum().item()) or bool(values.isfinite().all())
 

@@ -255,8 +255,8 @@ class Job:
     def update(self, staleness: int, *, shares: bool = False) -> Update:
         """Return the update that the server receives if the trained job arrives with this staleness.
 
-        Tensors that belong to other jobs, too, are copied, so that a method may do with an update what it wants, unless
-        it ``shares`` them, as it may if it only reads.
+        Tensors that belong to other jobs, too, are copied, so that a method may do with an update what it wants. A
+        method that only reads them ``shares`` them instead.
         """
         outcome, took = self.done, self.finish_time - self.dispatched_at
         delta: Any = outcome.delta  # None on a clock without training, where no method reads it

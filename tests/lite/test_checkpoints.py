@@ -204,7 +204,7 @@ def test_what_comes_to_lie_there_on_the_way_stays(tmp_path):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_no_method_writes_into_what_jobs_share(algorithm, monkeypatch):
-    """So the package's methods get no copies of it, which a user's methods do."""
+    """The package's own methods only read it, so only users' methods are given copies."""
     config = Config(**{**configs(algorithm), "checkpoint_every": None})
     shared = run(config)
     monkeypatch.setattr("asyncfl_lite.simulator.simulation.is_ours", lambda thing: False)
